@@ -42,7 +42,7 @@ from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import apply, text_of
 from litesmith.passes.core.schemes import SCHEMES
 from litesmith.passes.core.step import Context, Tools
-from litesmith.passes.quantizing.integer_graph import integer_tensors
+from litesmith.passes.quantizing.integer_graph import computes_in_float, integer_tensors
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.phrases import Phrase, phrase
 from litesmith.precision.fastest_forms import quantize_place
@@ -290,7 +290,7 @@ def _written(model: Model, out: Path | None) -> Generator[Path]:
 def _refuse_early(source: SourceFile, step: Quantize, given: Calibration) -> None:
     """Raises before any data is read where it would be read in vain."""
     held = integer_tensors(source.model)
-    if held and not step.keep and not step.only:
+    if held and not step.keep and not step.only and not computes_in_float(source.model):
         raise BadInput(
             "{model}: is quantized already, {scheme}; {way_out}",
             source.path or source.name,

@@ -19,7 +19,7 @@ from litesmith.passes.shrinking.arm_sparse import arm_sparse
 from litesmith.phrases import phrase
 from litesmith.progress import Progress, silent
 from litesmith.run.core.target import LITESMITH, Target
-from litesmith.run.trial_run import probe
+from litesmith.run.trial_run import probe_source
 from litesmith.tflite.file import load, pieces
 from litesmith.timing.latency import Rule, list_contenders, measure
 from litesmith.timing.statistics import FASTER, SAME, SLOWER, Ratio
@@ -242,7 +242,7 @@ def _costs(path: Path, model: Model) -> Costs:
 
 
 def _probe(one: Contender) -> None:
-    probe(one.name, str(one.target))
+    probe_source(one.source, str(one.target))
 
 
 def time_pair(

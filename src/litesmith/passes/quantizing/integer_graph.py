@@ -49,6 +49,18 @@ def integer_tensors(model: Model) -> str:
     )
 
 
+def computes_in_float(model: Model) -> bool:
+    """True of a float model; also where integers are only what callers give and take, and every op
+    that meets one turns it into float, or float into it."""
+    return not any(
+        t is not None and t.quant is not None and _is_small(t)
+        for g in model.graphs
+        for op in g.ops
+        if not OPS[op.kind].rescales or any(t is not None and t.is_const for t in op.inputs)
+        for t in (*op.inputs, *op.outputs)
+    )
+
+
 def _is_small(tensor: Tensor) -> bool:
     return not DTYPES[tensor.dtype].is_float and DTYPES[tensor.dtype].bits <= 16
 

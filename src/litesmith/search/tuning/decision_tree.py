@@ -10,6 +10,7 @@ from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import is_float, parse, text_of
 from litesmith.passes.core.schemes import SCHEMES
 from litesmith.passes.core.step import Step
+from litesmith.passes.quantizing.integer_graph import computes_in_float
 from litesmith.passes.quantizing.qat import Qat
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.passes.quantizing.round import Round
@@ -191,7 +192,7 @@ def _always(state: State) -> str:
 
 
 def _if_float(state: State) -> str:
-    return "" if is_float(state.model) else phrase("the model is quantized already")
+    return "" if computes_in_float(state.model) else phrase("the model is quantized already")
 
 
 def _if_wide_pays(state: State) -> str:

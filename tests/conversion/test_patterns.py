@@ -118,3 +118,16 @@ def test_what_only_looks_alike_stays_in_pieces(name: str, tmp_path: Path) -> Non
     model = model_of(PIECES[name], [1, 8, 4, 6])
     assert sum(kinds(model, tmp_path).values()) == len(PIECES[name])
     assert same(model, {"x": noise(1, 8, 4, 6, scale=2)}, tmp_path).main.ops
+
+
+def test_a_convolution_has_its_channels_in_the_order_of_the_pixel_shuffle(tmp_path: Path) -> None:
+    shuffle = make("DepthToSpace", ["c"], ["y"], blocksize=2, mode="CRD")
+    model = onnx_model(
+        [make("Conv", ["x", "w", "b"], ["c"]), shuffle],
+        [("x", "float32", [1, 3, 4, 6])],
+        [("y", "float32", [1, 3, 8, 12])],
+        {"w": noise(12, 3, 1, 1), "b": noise(12, seed=1)},
+    )
+    made = same(model, {"x": noise(1, 3, 4, 6, seed=2)}, tmp_path)
+    plain = [op.kind for op in made.main.ops if op.kind != "TRANSPOSE"]
+    assert plain == ["CONV_2D", "DEPTH_TO_SPACE"]

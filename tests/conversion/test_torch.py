@@ -379,6 +379,28 @@ def test_operators_without_a_form_are_listed_at_once() -> None:
     assert {"aten.special_bessel_j0.default", "aten._linalg_eigh.default"} <= kinds
 
 
+class Refused(nn.Module):
+    """What torch has and LiteRT has not, of each sort."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bag = nn.EmbeddingBag(4, 3)
+
+    def forward(self, x: Tensor) -> list[Tensor]:
+        branch = torch.cond(x.sum() > 0, lambda t: t * 2, lambda t: t - 1, (x,))
+        found = [torch.fft.rfft(x).abs(), torch.linalg.inv(x), torch.rand_like(x), branch]
+        return [*found, self.bag(x.long().clamp(0, 3)), (x > 0).nonzero()]
+
+
+def test_what_is_refused_is_told_the_way_out() -> None:
+    told = {
+        left.kind.split(".")[-2 if "." in left.kind else 0]: left.why
+        for left in convert(Refused(), torch.eye(3), check=False).left
+    }
+    assert {"_fft_r2c", "linalg_inv_ex", "rand_like", "cond", "nonzero"} <= set(told)
+    assert all(";" in why and "custom op" not in why for why in told.values())
+
+
 class Choosing(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return x if x.sum() > 0 else -x

@@ -115,7 +115,7 @@ def _sizes(name: str, shape: Sequence[int | None], given: Sizes) -> tuple[int, .
     if name in given:
         return tuple(given[name])
     if None in shape[1:]:
-        text = ",".join("1" if d is None else str(d) for d in shape)
+        text = ",".join(str(d or (224 if place else 1)) for place, d in enumerate(shape))
         raise BadInput(
             "input {name!r} has free sizes; give them: --shape {name}={text}", name, text
         )

@@ -196,7 +196,10 @@ _PATTERNS: tuple[Callable[[_Parts, Node], Node | None], ...] = (
 
 def joined(graph: SourceGraph) -> SourceGraph:
     """The graph with what was shattered as one node each; pieces that nobody reads are gone."""
-    graph = _without_copies(graph)
+    return _with_ordered_channels(_joined(_without_copies(graph)))
+
+
+def _joined(graph: SourceGraph) -> SourceGraph:
     parts = _Parts(graph)
     nodes: list[Node] = []
     for node in graph.nodes:
@@ -208,6 +211,43 @@ def joined(graph: SourceGraph) -> SourceGraph:
         return graph
     kept = _read(nodes, parts.leaving)
     return replace(graph, nodes=tuple(kept))
+
+
+def _with_ordered_channels(graph: SourceGraph) -> SourceGraph:
+    """A pixel shuffle behind a convolution takes the channels in the order that LiteRT's op wants
+    them in: the convolution's weights are laid out so."""
+    parts = _Parts(graph)
+    changed: dict[Node, Node] = {}
+    constants = dict(graph.constants)
+    for node in graph.nodes:
+        conv = parts.maker(node.inputs[0], "Conv") if _is_crossed(node) else None
+        if conv is None or not parts.is_inner(conv):
+            continue
+        inputs = [name for name in conv.inputs[1:] if name]
+        arrays = [parts.constants[name] for name in inputs if name in parts.constants]
+        counts = {len(array) if array.ndim else 0 for array in arrays}
+        count, block = max(counts, default=0), node.integer("blocksize") ** 2
+        is_known = len(arrays) == len(inputs) and len(counts) == 1 and count > 0
+        if not is_known or conv.integer("group", 1) != 1 or count % block:
+            continue
+        order: Array = np.arange(count, dtype=np.int64).reshape(-1, block).T.reshape(-1)
+        made = f"{conv.outputs[0]}/ordered"
+        ordered = {f"{made}.{place}": array[order] for place, array in enumerate(arrays)}
+        constants |= ordered
+        names = (conv.inputs[0], *ordered)
+        changed[conv] = replace(conv, inputs=names, outputs=(made,))
+        changed[node] = replace(node, inputs=(made,), settings={**node.settings, "mode": "DCR"})
+    if not changed:
+        return graph
+    nodes = tuple(changed.get(node, node) for node in graph.nodes)
+    return replace(graph, nodes=nodes, constants=constants)
+
+
+def _is_crossed(node: Node) -> bool:
+    """True for a pixel shuffle as torch has it."""
+    if node.kind != "DepthToSpace" or node.domain or not node.inputs:
+        return False
+    return node.settings.get("mode") == "CRD" and node.integer("blocksize") > 1
 
 
 def _without_copies(graph: SourceGraph) -> SourceGraph:

@@ -37,6 +37,7 @@ from torch.utils import _pytree as trees
 
 from litesmith.conversion.aten.call import Argument, Call, NotWritten, Ref, Writer
 from litesmith.conversion.aten.operators import row_of
+from litesmith.conversion.aten.refused import BRANCH
 from litesmith.conversion.core.source import Node, Setting, SourceGraph, SourceModel, Value
 from litesmith.conversion.proof import Inputs, Run
 from litesmith.errors import BadInput, CannotRun
@@ -48,6 +49,9 @@ OPSET = 23
 
 # Operators that check what is known and make nothing.
 _CHECKS = ("_assert", "sym_constrain", "_assert_async", "_assert_tensor_metadata", "_assert_scalar")
+
+# Operators that call graphs of their own.
+_BRANCHES = ("cond", "scan", "while_loop")
 
 _TYPES = ("float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
 
@@ -322,8 +326,11 @@ class _Reading:
             return
         if isinstance(step.meta.get("val"), torch.SymInt | torch.SymBool | torch.SymFloat):
             return  # a number about sizes, which calls have in them or cannot use
+        if _title(target) == "with_effects":
+            return  # a check around another call
         outputs, made = self._made(step)
-        place, count, why = _place(step), len(self.writer.nodes), ""
+        place, count = _place(step), len(self.writer.nodes)
+        why = str(BRANCH) if _title(target) in _BRANCHES else ""
         row = None
         if isinstance(target, OpOverload) and target.namespace == "aten":
             row = row_of(target._opname, target._overloadname)

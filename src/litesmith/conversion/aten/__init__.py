@@ -4,6 +4,7 @@ call.py       one call with its arguments by name, and the nodes that are writte
 layers.py     convolutions, products, pools, norms, attention, cells, images of another size
 operators.py  all rows
 picks.py      values by their places or their size, and back
+refused.py    what has no form in LiteRT, and why
 shapes.py     views, slices, joins; tensors that are known
 values.py     each element by itself, and reductions
 """

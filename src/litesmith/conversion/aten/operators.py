@@ -1,9 +1,15 @@
 """All rows by the operator's name: "max" for all its overloads but those with rows of their own."""
 
-from litesmith.conversion.aten import layers, picks, shapes, values
+from litesmith.conversion.aten import layers, picks, refused, shapes, values
 from litesmith.conversion.aten.call import Row
 
-OPERATORS: dict[str, Row] = {**values.ROWS, **shapes.ROWS, **picks.ROWS, **layers.ROWS}
+OPERATORS: dict[str, Row] = {
+    **refused.ROWS,
+    **values.ROWS,
+    **shapes.ROWS,
+    **picks.ROWS,
+    **layers.ROWS,
+}
 
 
 def row_of(name: str, overload: str) -> Row | None:

@@ -6,6 +6,7 @@ what it reads, of what it writes, and of both.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +26,13 @@ _WIDTHS = 6
 _MOST_JOINT = 4.0
 
 
+class _Timed(NamedTuple):
+    """What ops took in the whole model and, beside it, in one with narrower units."""
+
+    whole: Float64s
+    narrow: Float64s
+
+
 class WidthTimes:
     """The time of a run by the level of every unit, in microseconds."""
 
@@ -38,19 +46,23 @@ class WidthTimes:
         groups = [[u for u, c in enumerate(colours) if c == one] for one in sorted({*colours})]
         everything = list(range(len(units)))
 
-        def timed(group: Sequence[int]) -> Float64s:
-            """A row for each of the widths: what ops take with these units alone narrower."""
-            rows = [self._base]
+        def timed(group: Sequence[int]) -> list[_Timed]:
+            """With these units alone narrower, at each of the widths; each beside the whole model,
+            so that a machine that others slow down slows both."""
+            found: list[_Timed] = []
             for step in range(1, 1 + max(len(self._levels[u]) - 1 for u in group)):
                 gone = [one for u in group for one in units[u].gone(self._level_at(u, step))]
-                rows.append(np.array(measured(without(model, channels, gone)), np.float64))
-            # less work never takes longer: what seems so is chance
-            return np.minimum.accumulate(np.array(rows), axis=0)
+                narrow = measured(without(model, channels, gone))
+                found.append(_Timed(np.array(measured(model)), np.array(narrow)))
+            return found
 
-        self._base = np.array(measured(model), np.float64)
-        self._alone = {u: rows for group in groups for rows in [timed(group)] for u in group}
-        is_joint = len(groups) > 1
-        self._all = timed(everything) if is_joint else self._alone[everything[0]]
+        runs = [timed(group) for group in groups]
+        joint = timed(everything) if len(groups) > 1 else runs[0]
+        whole = [one.whole for group in (*runs, joint) for one in group]
+        self._base = np.median(np.array(whole, np.float64), axis=0)
+        tables = [self._table(group) for group in runs]
+        self._alone = {u: rows for group, rows in zip(groups, tables, strict=True) for u in group}
+        self._all = self._table(joint)
         self._readers: dict[int, list[int]] = {u: [] for u in everything}
         for op, some in enumerate(self._touched):
             for u in some:
@@ -75,6 +87,13 @@ class WidthTimes:
         for op in self._readers[unit]:
             after = after + self._op(op, levels, unit, every)
         return now - before + after
+
+    def _table(self, runs: "Sequence[_Timed]") -> Float64s:
+        """A row for each of the widths: what ops take, at the speed that the machine usually has.
+        Less work never takes longer: what seems so is chance."""
+        usual = float(self._base.sum())
+        rows = [one.narrow * (usual / max(float(one.whole.sum()), 1e-9)) for one in runs]
+        return np.minimum.accumulate(np.array([self._base, *rows]), axis=0)
 
     def _level_at(self, unit: int, step: int) -> int:
         known = self._levels[unit]

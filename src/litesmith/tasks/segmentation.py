@@ -150,8 +150,9 @@ def _survey_files(image_folder: Path, mask_folder: Path, names: Sequence[str]) -
     if not shown.any():  # white is class 1
         shown = counts[:, IGNORED:]
     most = max((np.flatnonzero(shown.any(axis=0)) + 1).tolist(), default=1)
-    largest, is_shown = shown.argmax(axis=1) + 1, shown.any(axis=1)
-    main = [(file, int(largest[n])) for n, file in enumerate(files) if is_shown[n]]
+    main = [
+        (file, int(own.argmax()) + 1) for file, own in zip(files, shown, strict=True) if any(own)
+    ]
     if len(names) > most:
         return Surveyed(tuple(names), tuple(main))
     own = ("background", *(f"class {number}" for number in range(1, most + 1)))

@@ -85,8 +85,9 @@ def retrain(
     "resnet8", trains that from random weights, with torch; where it is `pretrained` it is a
     backbone with published weights, which pip fetches. `shape` gives a file's inputs other sizes
     first, as in {"x": (1, 96, 96, 3)}. Pictures with boxes (COCO, VOC, YOLO) make a detector, with
-    torch; `raw` leaves out of its file the op that chooses among boxes. `evidence` is a folder for
-    the record and the report, `command` what the user typed, for the record.
+    torch, and pictures with masks a segmenter; `raw` leaves out of a detector's file the op that
+    chooses among boxes. `evidence` is a folder for the record and the report, `command` what the
+    user typed, for the record.
     """
     if data is None:
         raise BadInput(

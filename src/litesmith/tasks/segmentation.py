@@ -151,7 +151,7 @@ def _survey_files(image_folder: Path, mask_folder: Path, names: Sequence[str]) -
         shown = counts[:, IGNORED:]
     most = max((np.flatnonzero(shown.any(axis=0)) + 1).tolist(), default=1)
     main = [
-        (file, int(row.argmax()) + 1) for file, row in zip(files, shown, strict=True) if row.any()
+        (file, int(own.argmax()) + 1) for file, own in zip(files, shown, strict=True) if any(own)
     ]
     if len(names) > most:
         return Surveyed(tuple(names), tuple(main))

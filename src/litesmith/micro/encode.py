@@ -87,8 +87,10 @@ class Encode:
                 ops.append(op)
                 continue
             ops += _decoded(op, weight, code)
-            sizes = bytes_text(weight.nbytes), bytes_text(code.bytes)
-            touched.append(phrase("{op}: {was} to {now} by {kind}", op_name(op), *sizes, code.kind))
+            was, now = bytes_text(weight.nbytes), bytes_text(code.bytes)
+            touched.append(
+                phrase("{op}: {was} to {now} by {kind}", op_name(op), was, now, code.kind)
+            )
         return regraph(graph, ops=ops)
 
     def _why_not(self, weight: Tensor, code: Code | None, readers: int) -> str:

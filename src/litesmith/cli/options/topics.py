@@ -69,10 +69,12 @@ TOPICS = {
             'A recipe is steps joined by |, as in: apply m.tflite "fuse | quantize" -o out.tflite'
         ),
         (
+            ("arrange(ram=60000)", phrase("lowers the memory on a microcontroller, exactly")),
             ("borders", phrase("changes types or fixes sizes of inputs and outputs")),
             ("cleanup", phrase("removes what does nothing, merges what repeats")),
             ("cluster(k=32)", phrase("weights with few distinct values")),
             ("correct", phrase("corrects what rounding shifted, using data")),
+            ("encode", phrase("stores weights as TensorFlow Lite Micro decodes them")),
             ("equalize", phrase("evens out the ranges of channels between layers")),
             ("fold", phrase("computes what depends on constants alone")),
             ("fuse", phrase("puts padding, scaling and activations into layers")),

@@ -59,6 +59,11 @@ def become_hostile() -> None:
         for name in names:
             if hasattr(module, name):
                 delattr(module, name)
+    if hasattr(os, "process_cpu_count"):  # of Python 3.13, which asks for what is hidden now
+        os.process_cpu_count = os.cpu_count
+    # shutil.which looks for programs as Windows does, from Python 3.12 on.
+    has_folder_first = types.SimpleNamespace(NeedCurrentDirectoryForExePath=lambda name: True)
+    vars(import_module("shutil"))["_winapi"] = has_folder_first
     sys.modules.update(dict.fromkeys(_HIDDEN_MODULES))  # type: ignore[arg-type]
     sys.modules["msvcrt"] = _msvcrt()
     ctypes.CDLL = _load_library(ctypes.CDLL)  # type: ignore[assignment,misc]

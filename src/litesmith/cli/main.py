@@ -42,6 +42,9 @@ from litesmith.phrases import join, phrase
 
 _OUR_BUG = 70
 
+# What Python 3.12 and later add to whatever is raised while a class names its fields.
+_PYTHONS_NOTE = "Error calling __set_name__"
+
 
 class Commands(click.Group):
     """All commands; what each needs is imported when it is used."""
@@ -246,7 +249,9 @@ def _forget_output() -> None:
 
 def _noted(text: str, error: BaseException) -> str:
     """A message with what those who passed the error on have noted of it."""
-    return join([text, *map(as_options, getattr(error, "__notes__", ()))], "; ")
+    notes: list[str] = getattr(error, "__notes__", [])
+    ours = [note for note in notes if not note.startswith(_PYTHONS_NOTE)]
+    return join([text, *map(as_options, ours)], "; ")
 
 
 def _fail(text: str, status: int) -> int:

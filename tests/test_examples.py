@@ -165,7 +165,7 @@ def test_the_data_of_a_task_is_made_and_scored(task: str, tmp_path: Path) -> Non
     asked = {"data": place / "data"} | more.get(task, {"norm": "unit"})
     found = litesmith.evaluate(place / "model.tflite", samples=20, **asked)
     assert found.value == (0 if task == "speech" else pytest.approx(1, abs=0.3))
-    assert any("--task says otherwise" in note for note in found.notes)
+    assert any("if that is wrong: --task" in note for note in found.notes)
 
 
 def test_a_task_of_your_own(tmp_path: Path) -> None:

@@ -396,7 +396,7 @@ def test_where_nothing_is_better_the_model_is_kept(tmp_path: Path) -> None:
         model, data, max_drop="5pt", minimize="size", runs=BLINK, out=tmp_path / "out"
     )
     assert (found.best, found.verdict, found.is_as_asked) == (None, "keep", False)
-    assert found.sentence.startswith("nothing better was found; keep yours")
+    assert found.sentence.startswith("keep your model: no file")
     assert found.report is not None
     page = found.report.read_text(encoding="utf-8")
     assert '<p class="word">Keep yours</p>' in page

@@ -176,7 +176,7 @@ def test_the_data_of_a_task_is_made_and_scored(task: str, tmp_path: Path) -> Non
     is_error = task in ("regression", "speech")
     assert found.value == pytest.approx(0 if is_error else 1, abs=0.3)
     by_labels = ("anomaly", "classification", "embedding", "regression")
-    assert task in by_labels or any("--task says otherwise" in note for note in found.notes)
+    assert task in by_labels or any("if that is wrong: --task" in note for note in found.notes)
 
 
 def test_a_task_of_your_own(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_against_a_reference_is_paired_and_in_one_pass() -> None:
     told = against.difference, against.difference_low, against.difference_high
     assert told == share_difference(mine, other)
     assert against.agreement == pytest.approx((is_top[rows, best] / is_top.sum(1)).mean())
-    assert any("several classes with the highest score" in note for note in found.notes)
+    assert any("several classes that share the highest score" in note for note in found.notes)
     error = np.square(np.rint(given.x) - given.x).sum()
     assert against.snr_db == pytest.approx(10 * math.log10(np.square(given.x).sum() / error), 1e-4)
     assert 0.5 < (against.cosine or 0) < 1

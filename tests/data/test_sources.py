@@ -230,7 +230,7 @@ def test_a_fixed_batch_is_filled_and_the_rest_goes() -> None:
     assert len(data) == len(found) == 3
     assert [s.label.tolist() for s in found if s.label is not None] == [[0, 1], [2, 3], [4, 5]]
     assert found[1].inputs[0][:, 0, 0, 0].tolist() == [2, 3]
-    assert any("last 1 go" in note for note in data.notes)
+    assert any("last 1 are left out" in note for note in data.notes)
     with pytest.raises(BadInput, match="1 items, and the model takes 2 at a time"):
         open_data(x[:1], scorer(2, 4, 4, 1))
 

@@ -13,6 +13,7 @@ from litesmith.errors import BadInput, CannotApply
 from litesmith.ir.build import Builder
 from litesmith.micro.boards import BOARDS, find_room
 from litesmith.micro.c_export import c_name, resolver_methods
+from litesmith.micro.encode import DECODE
 from litesmith.micro.flash import KERNEL_FILES
 from litesmith.micro.kernel_memory import KERNELS
 from litesmith.run.session import Session, fill_inputs
@@ -129,7 +130,7 @@ def test_boards_are_rows_with_room(board: object) -> None:
 
 def test_every_kernel_has_its_memory_its_code_and_its_method() -> None:
     coded = {kind for _, count, kinds in KERNEL_FILES for kind in kinds.split() if count}
-    assert coded == set(KERNELS)
+    assert coded == {*KERNELS, DECODE}
     assert resolver_methods(zoo.residual_int8()) == ["AddAdd", "AddConv2D", "AddRelu"]
     assert c_name("3 d-net") == "model_3_d_net"
     assert [c_name(word) for word in ("int", "__x", "ümain")] == ["model_int", "model___x", "_main"]

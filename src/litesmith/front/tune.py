@@ -66,7 +66,8 @@ def tune(
     >>> found.verdict in ("proven", "likely", "unclear", "keep", "missed")
     True
 
-    What is to be small is `latency`, on a microcontroller `ram`, unless `minimize` says otherwise.
+    What is to be small is `latency`, on a microcontroller `ram` (`flash` where that alone is
+    given), unless `minimize` says otherwise.
     The budget is one of `max_drop` of the task's metric ("1pt" or "1%"; 0.05 of an error, in its
     unit), `min_agreement` ("98%") and `min_snr` ("20dB"); `metric` is as for `evaluate`. Each
     candidate is timed until its time is steady, or in so many `runs`.
@@ -90,7 +91,8 @@ def tune(
     limits = Limits.parse(max_size, max_latency, chip)
     on = on or ("cpu:1" if chip is None else "micro")
     targets = tuple(map(Place.parse, on.split(",") if isinstance(on, str) else on))
-    usual = "ram" if targets[0].is_micro else "latency"
+    is_flash_alone = chip is not None and chip.ram is None
+    usual = ("flash" if is_flash_alone else "ram") if targets[0].is_micro else "latency"
     prepared = read_preparation(preparation, **options)
     path = Path(model)
     content = load(path)

@@ -80,8 +80,8 @@ def test_every_trial_has_one_row_at_every_moment(moment: str, tmp_path: Path) ->
 def test_every_section_is_shown_where_there_is_something_to_show(tmp_path: Path) -> None:
     page = page_of(folders.write_folder(tmp_path))
     shown = [found.get("id") for kind, found in page.elements if kind == "section"]
-    # the graph needs the models themselves, which no record holds
-    assert shown == [name for name, _, _ in SECTIONS if name != "graph"]
+    # the graph and the memory need the models themselves, which no record holds
+    assert shown == [name for name, _, _ in SECTIONS if name not in ("graph", "memory")]
     nothing = TuneFolder(salvage(TuneSummary, {}).value)
     assert [name for name, _, show in SECTIONS if show(nothing)] == ["verdict"]
 

@@ -159,7 +159,7 @@ class BoundC(NamedTuple):
     """Functions of the C library under the names that the standard has for them."""
 
     strdup: Callable[[bytes], int]
-    free: object
+    free: c_void_p  # where it begins: others call it
     fflush: Callable[[object], int]
     mallopt: Callable[[int, int], int] | None
     malloc_trim: Callable[[int], int] | None
@@ -170,10 +170,9 @@ def bind_c(library: object, system: System = THIS) -> BoundC:
     strdup, fflush = getattr(library, system.strdup), getattr(library, "fflush")  # noqa: B009
     strdup.restype, strdup.argtypes = c_void_p, [c_char_p]
     fflush.argtypes = [c_void_p]
-    free = getattr(library, "free")  # noqa: B009
     return BoundC(
         strdup,
-        free,
+        ctypes.cast(getattr(library, "free"), c_void_p),  # noqa: B009
         fflush,
         getattr(library, "mallopt", None),
         getattr(library, "malloc_trim", None),

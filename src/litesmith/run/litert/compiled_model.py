@@ -251,9 +251,8 @@ class CompiledRunner:
         """Options travel as TOML text that the runtime owns, so it is made with malloc."""
         text = "".join(f"{key} = {_toml(value)}\n" for key, value in values.items())
         owned = libc().strdup(text.encode())
-        release = ctypes.cast(libc().free, c_void_p)
         self._api.AddOpaqueOptions(
-            self._options, self._api.make("CreateOpaqueOptions", name.encode(), owned, release)
+            self._options, self._api.make("CreateOpaqueOptions", name.encode(), owned, libc().free)
         )
 
     def _describe(self) -> None:

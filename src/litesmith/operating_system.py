@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from ctypes import byref, c_char_p, c_size_t, c_uint32, c_uint64, c_void_p
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 _PROGRAM_SECONDS = 5.0
 
@@ -142,17 +142,6 @@ def _folder(named: tuple[str, str]) -> Path | None:
 
 
 # The C library
-
-
-class CLibrary(Protocol):
-    """What sessions call of the C library."""
-
-    @property
-    def strdup(self) -> Callable[[bytes], int]: ...
-    @property
-    def free(self) -> object: ...
-    @property
-    def fflush(self) -> Callable[[object], int]: ...
 
 
 class BoundC(NamedTuple):

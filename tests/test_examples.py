@@ -174,3 +174,11 @@ def test_a_task_of_your_own(tmp_path: Path) -> None:
     words = ("model.tflite", "--data", "scenes.npz", "--task", f"{Path(script).name}:Counting")
     told = _shown(["-m", "litesmith", "eval", *words], tmp_path)
     assert "Counting 0 [0, 0] on 50 samples" in told
+
+
+def test_a_float_file_becomes_a_c_array_that_fits() -> None:
+    script = ROOT / "examples" / "14_microcontroller.py"
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert "it fits" in done.stdout and "small_ops.h" in done.stdout

@@ -186,3 +186,8 @@ def test_a_task_of_your_own(tmp_path: Path) -> None:
     words = ("model.tflite", "--data", "scenes.npz", "--task", f"{Path(script).name}:Counting")
     typed = run_litesmith("eval", *words, cwd=tmp_path)
     assert "Counting 0 [0, 0] on 50 samples" in typed.stdout, typed.stderr
+
+
+def test_a_float_file_becomes_a_c_array_that_fits() -> None:
+    shown = call(ROOT / "examples" / "14_microcontroller.py")
+    assert "it fits" in shown and "small_ops.h" in shown

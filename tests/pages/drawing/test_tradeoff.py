@@ -145,6 +145,8 @@ def test_what_is_to_be_small_has_a_graph(axis: object) -> None:
         bytes=3_000_000,
         gzip_bytes=2_000_000,
         peak_bytes=1_000_000,
+        ram_bytes=60_000,
+        flash_bytes=90_000,
         speed=Speed("cpu:1", "measured", 900.0, None, None, None, None, ""),
         score=Score("t", "t", "", 1.0, None, None, 9),
     )

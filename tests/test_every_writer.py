@@ -271,13 +271,12 @@ OPENERS = {
     "native/sealed_file.py": "the user's key: without it nothing is kept between runs",
     "networks/pretrained_weights.py": "what pip is asked for, in a folder that goes away again",
     "numeric/arrays.py": "room that is taken before it is written to, or refused in one line",
+    "operating_system.py": "a switch of the kernel's",
     "ray_engine/device_log.py": "a log that is only added to, on another machine",
-    "run/devices/adb.py": "a copy for a device, where the device's own program tells",
     "run/devices/agent.py": "the program on a device, which tells by its answer",
     "run/guarded.py": "memory that two processes share, not a file with a name",
     "temporary.py": "quantize",
     "tflite/file.py": "apply",
-    "timing/memory.py": "a switch of the kernel's",
     "unfinished.py": "apply",
 }
 

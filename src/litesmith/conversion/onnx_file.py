@@ -114,9 +114,9 @@ Functions = Mapping[tuple[str, str, str], Message]
 
 def read_onnx(path: Path) -> SourceModel:
     """The model in an .onnx file, or BadModel; weights stay views on the mapped file."""
-    data = mapped(path)
-    _refuse_others(path, bytes(data[:_HEAD]))
     try:
+        data = mapped(path)
+        _refuse_others(path, bytes(data[:_HEAD]))
         return _model(read_message(data, "Model", SCHEMA), path)
     except BadModel as error:
         raise BadModel("{path}: no ONNX model, or a damaged one: {error}", path, error) from None

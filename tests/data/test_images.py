@@ -202,6 +202,7 @@ def test_a_photo_is_turned_as_its_note_says(note: int, tmp_path: Path) -> None:
     assert np.array_equal(decode(tmp_path / "a.png", wanted, squash), np.asarray(upright))
 
 
+@pytest.mark.filterwarnings("ignore:Corrupt EXIF data")
 def test_a_damaged_note_turns_nothing(tmp_path: Path) -> None:
     image = Image.fromarray(noise(24, 16))
     image.save(tmp_path / "a.png", exif=b"Exif\0\0MM\0*\0\0\0\x08\xff\xff damaged")

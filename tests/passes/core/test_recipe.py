@@ -33,7 +33,7 @@ def test_text_leaves_defaults_out() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("polish", "no step 'polish'; there are borders, cleanup"),
+        ("polish", "no step 'polish'; there are arrange, borders"),
         ("fold(speed=2)", "fold has no setting 'speed'; it has float16, shapes"),
         ("cleanup(x=1)", "cleanup has no setting 'x'; it has none"),
         ("fold(float16=1)", r"fold\(float16=1\): a bool is needed"),

@@ -24,7 +24,14 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize("preparation", SETTINGS, ids=lambda p: p.text)
+# Two of the wrong ones are alike.
+FULL = {preparation: [pytest.mark.full] for preparation in SETTINGS if preparation.norm == "caffe"}
+
+
+@pytest.mark.parametrize(
+    "preparation",
+    [pytest.param(one, marks=FULL.get(one, []), id=one.text) for one in SETTINGS],
+)
 def test_wrong_preparation_is_named(preparation: Preparation) -> None:
     model = load(FOLDER / "models" / "mobilenet_v1_0.25_224.tflite")
     data = open_data(FOLDER / "data" / "imagenet_val", model, preparation=preparation)

@@ -142,7 +142,7 @@ def test_the_readme_is_short() -> None:
 def test_the_readme_has_three_commands_and_the_one_that_tests() -> None:
     first, second = re.findall(r"```sh\n(.*?)\n```", README, re.DOTALL)
     assert len(first.splitlines()) == 3
-    assert "\n" not in second and second.endswith("-m pytest -n 2")  # which .ci/run takes apart
+    assert "\n" not in second and second.endswith("-m pytest -n 3")  # which .ci/run takes apart
 
 
 def test_the_readme_has_four_rows_of_figures_that_are_measured() -> None:

@@ -175,6 +175,9 @@ def test_a_bias_of_another_model() -> None:
     assert first_finding(verdict) == "a bias that is not the float model's"
 
 
+_DYNAMIC_AGAIN = 'litesmith apply FLOAT "quantize(to=dynamic)"'
+
+
 def test_weights_that_were_all_rounded_down() -> None:
     model, data = convnet(), as_data(convnet())
     good = quantized(model, data)
@@ -184,7 +187,9 @@ def test_weights_that_were_all_rounded_down() -> None:
     found = examine(broken, data, against=model, seconds=BLINK).findings[0]
     assert found.what == "rounded weights shift the mean of channels"
     assert found.where.startswith("op 2 CONV_2D")
-    assert found.command.startswith('litesmith apply MODEL "correct" --reference FLOAT')
+    # Both help; which of them is faster, clocks say.
+    remedies = ('litesmith apply MODEL "correct" --reference FLOAT', _DYNAMIC_AGAIN)
+    assert found.command.startswith(remedies)
     assert "with the command" in found.costs
 
 

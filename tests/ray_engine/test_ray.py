@@ -138,6 +138,7 @@ def test_a_worker_that_dies_is_replaced(engine: Engine, tmp_path: Path) -> None:
     assert engine.alone("", dies_first, tmp_path / "b") == "alive"
 
 
+@pytest.mark.full  # four workers start and die, a quarter of a minute
 def test_work_that_kills_every_worker_is_told(engine: Engine) -> None:
     with pytest.raises(CannotRun, match="a worker died 4 times at the same work") as caught:
         list(engine.gathered([engine.call("", dies)]))
@@ -161,7 +162,7 @@ def test_scores_are_the_same_to_the_last_digit(engine: Engine) -> None:
         pytest.param("cleanup | fold | fuse", marks=pytest.mark.full),
         pytest.param("quantize(to=float16)", marks=pytest.mark.full),
         pytest.param("quantize | correct", marks=pytest.mark.full),
-        "quantize(ranges=mse) | correct",
+        pytest.param("quantize(ranges=mse) | correct", marks=pytest.mark.full),
         "equalize | quantize | round(samples=32)",
     ],
 )
@@ -347,6 +348,7 @@ def test_the_device_never_times_two_at_once(engine: Engine, log: Path, tmp_path:
     assert all(before[1] <= after[0] for before, after in pairwise(times))
 
 
+@pytest.mark.full  # the device's own log is read above
 def test_a_record_names_the_device(engine: Engine, tmp_path: Path) -> None:
     path, _ = written(tmp_path)
     group = list_contenders([path, integer(taught())])

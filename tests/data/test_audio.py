@@ -106,9 +106,7 @@ def test_a_model_of_features_is_given_them_and_the_assumption_is_said(tmp_path: 
     data = open_data(tmp_path, model, preparation=Preparation(rate=8000))
     (sample,) = data
     assert sample.inputs[0].shape == (1, 20, 16, 1) and len(sample.more) > 3
-    assert any(
-        "logmel:16,window=25,hop=10, assumed from" in note for note in data.notes
-    )
+    assert any("logmel:16,window=25,hop=10, assumed from" in note for note in data.notes)
     stated = state_features(model, "mfcc:16,window=30,hop=20")
     assert stated_features(stated) == "mfcc:16,window=30,hop=20"
     (other,) = told = open_data(tmp_path, stated, preparation=Preparation(rate=8000))

@@ -159,8 +159,10 @@ def _warm_up(run: Callable[[], None], runs: int | None) -> list[float]:
     best = float("inf")
     while sum(times) < _MOST_WARM_UP_SECONDS * 1e6:
         window: list[float] = []
-        while sum(window) < _WINDOW_SECONDS * 1e6:
+        left = _WINDOW_SECONDS * 1e6
+        while left > 0:
             window.append(time_call(run))
+            left -= window[-1]
         times += window
         if median(window) > _STEADY * best:
             break

@@ -256,60 +256,68 @@ def _quick(part: Model) -> Model:
 # Learning.
 
 
+class _Lesson:
+    """A block that learns to answer as the float block does, on some samples, judged by others."""
+
+    def __init__(self, student: Student, values: tuple[Values, Values], batch: int) -> None:
+        given, wanted = values
+        self._student, self._batch = student, batch
+        self._inputs = [_as_torch(t, given[t.name]) for t in student.model.main.inputs]
+        self._targets = [torch.from_numpy(_flat(rows)) for rows in wanted.values()]
+        self._power = [max(float((t.float() ** 2).mean()), 1e-12) for t in self._targets]
+        numbers = torch.arange(len(self._targets[0]))
+        self._judges = numbers[numbers % _HELD_OUT == 0]
+        self._learned = numbers[numbers % _HELD_OUT != 0]
+        self._random = torch.Generator().manual_seed(0)
+
+    def loss(self, places: torch.Tensor) -> torch.Tensor:
+        found = self._student([_batch(rows, places) for rows in self._inputs])
+        errors = [
+            ((ours - theirs[places].reshape(ours.shape)) ** 2).mean() / most
+            for ours, theirs, most in zip(found, self._targets, self._power, strict=True)
+        ]
+        return torch.stack(errors).sum()
+
+    def judge(self) -> float:
+        """The mean loss on the samples that nothing is learned from."""
+        with torch.no_grad():
+            starts = range(0, len(self._judges), self._batch)
+            parts = [float(self.loss(self._judges[n : n + self._batch])) for n in starts]
+        return sum(parts) / len(parts)
+
+    def learn(self, groups: Sequence[dict[str, object]], steps: int) -> None:
+        best = torch.optim.Adam(list(groups))
+        for _ in range(steps):
+            order = torch.randperm(len(self._learned), generator=self._random)
+            best.zero_grad()
+            self.loss(self._learned[order[: self._batch]]).backward()
+            best.step()
+
+
 def _taught(
     small: Model, whole: Model, values: tuple[Values, Values], course: Course
 ) -> dict[Tensor, Tensor] | None:
     """The constants of a block after learning; None where it is no better on what was kept out."""
-    (given, wanted), size = values, course.batch
     student = Student(small, origin=whole)
-    inputs = [_as_torch(t, given[t.name]) for t in small.main.inputs]
-    targets = [torch.from_numpy(_flat(rows)) for rows in wanted.values()]
-    count = len(targets[0])
-    judges = torch.arange(0, count, _HELD_OUT)
-    teaching = torch.tensor([n for n in range(count) if n % _HELD_OUT])
-    power = [max(float((t.float() ** 2).mean()), 1e-12) for t in targets]
-
-    def loss(places: torch.Tensor) -> torch.Tensor:
-        batch = [_batch(rows, places) for rows in inputs]
-        found = student(batch)
-        errors = [
-            ((ours - theirs[places].reshape(ours.shape)) ** 2).mean() / most
-            for ours, theirs, most in zip(found, targets, power, strict=True)
-        ]
-        return torch.stack(errors).sum()
-
-    def judged() -> float:
-        with torch.no_grad():
-            starts = range(0, len(judges), size)
-            parts = [float(loss(judges[n : n + size])) for n in starts]
-        return sum(parts) / len(parts)
-
-    random = torch.Generator().manual_seed(0)
-
-    def learn(groups: Sequence[dict[str, object]], steps: int) -> None:
-        best = torch.optim.Adam(list(groups))
-        for _ in range(steps):
-            some = torch.randperm(len(teaching), generator=random)[:size]
-            best.zero_grad()
-            loss(teaching[some]).backward()
-            best.step()
-
-    before = judged()
+    lesson = _Lesson(student, values, course.batch)
+    before = lesson.judge()
     settling = _settling(student, whole)
-    biases = [p for part in student.biases.values() for p in part.parameters()]
     weights = [p for part in settling for p in part.parameters()]
+    biases = [p for part in student.biases.values() for p in part.parameters()]
+    codes: dict[str, object] = {"params": weights, "lr": _RATE}
+    shifts: dict[str, object] = {"params": biases, "lr": _BIAS_RATE}
     for share in course.shares:
         for part in settling:
             part.settle(share)
-        learn(
-            [{"params": weights, "lr": _RATE}, {"params": biases, "lr": _BIAS_RATE}], course.steps
-        )
+        lesson.learn([codes, shifts], course.steps)
     for part in settling:
         part.settle(1.0)
-    learn([{"params": biases, "lr": _BIAS_RATE}], course.last_steps if biases else 0)
-    if not judged() < before:
-        return None
-    written = student.written()
+    lesson.learn([shifts], course.last_steps if biases else 0)
+    return _changed(small, student.written()) if lesson.judge() < before else None
+
+
+def _changed(small: Model, written: Model) -> dict[Tensor, Tensor]:
+    """The constants that are others now."""
     pairs = zip(small.main.ops, written.main.ops, strict=True)
     return {
         old: new

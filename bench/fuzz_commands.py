@@ -200,7 +200,8 @@ def wrong_endings(
         yield "a bug of ours" if status == BUG else f"status {status}"
     elif status == 2:
         lines = [line for line in told.splitlines() if line.startswith("litesmith: ")]
-        lines = [line for line in lines if not line.startswith("litesmith: warning: ")]
+        aside = ("litesmith: warning: ", "litesmith: note: ")
+        lines = [line for line in lines if not line.startswith(aside)]
         if len(lines) != 1 or "Traceback" in told:
             yield "no one line says why"
     if memory > MOST_BYTES:

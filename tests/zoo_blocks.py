@@ -37,6 +37,16 @@ def normalize(b: Builder, x: Tensor, seed: int, how: str = "pieces") -> Tensor:
         factor = b.op("MUL", b.op("RSQRT", b.op("ADD", power, np.float32(1e-6))), gain)
         rest = b.op("SUB", bias, b.op("MUL", mean, factor))
         return b.op("ADD", b.op("MUL", x, factor), rest)
+    if how == "rows":  # a number for each row, of no other dimension
+        column = [*x.shape[:-1], 1]
+        mean = b.op("MEAN", x, [0, 2], shape=x.shape[1:2])
+        apart = b.op("SQUARED_DIFFERENCE", x, b.op("RESHAPE", mean, column))
+        power = b.op("MEAN", apart, [0, 2], shape=x.shape[1:2])
+        root = b.op("RSQRT", b.op("ADD", power, np.float32(1e-6)))
+        rest = b.op("SUB", np.float32(0), b.op("MUL", root, mean))
+        shape = b.op("MUL", x, b.op("RESHAPE", root, column))
+        shape = b.op("ADD", shape, b.op("RESHAPE", rest, column))
+        return b.op("ADD", b.op("MUL", shape, gain), bias)
     centred = b.op("SUB", x, mean)
     power = b.op("MEAN", b.op("MUL", centred, centred), [-1], keep_dims=True)
     root = b.op("ADD", power, np.float32(1e-6))

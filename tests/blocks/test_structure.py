@@ -10,7 +10,7 @@ from tests.zoo import MODELS, noise
 from tests.zoo_blocks import dense, gelu, normalize, transformer, unrolled_gru, unrolled_lstm
 
 
-@pytest.mark.parametrize("how", ["pieces", "difference", "quotient"])
+@pytest.mark.parametrize("how", ["pieces", "difference", "quotient", "rows"])
 @pytest.mark.parametrize("curve", ["whole", "logistic", "tanh"])
 def test_a_transformer_is_known_by_its_parts_however_it_is_written(how: str, curve: str) -> None:
     found = structure_of(transformer(2, how, curve))

@@ -88,6 +88,17 @@ def test_repeated_names_and_signatures_keep_the_order_of_the_graph() -> None:
         assert found.tolist() == [[2, 2]]
 
 
+@pytest.mark.parametrize("name", ["", "\0", "\0rest", "a\0b", "\x1b[2J"])
+def test_arguments_with_odd_names(name: str) -> None:
+    b = Builder()
+    model = b.model(b.op("NEG", b.input("x", (1, 2))), signature="serve")
+    (signature,) = model.signatures
+    signature = replace(signature, inputs=((name, model.main.inputs[0]),))
+    sample = Sample((np.full((1, 2), 5, np.float32),))
+    ((_, ((found,),)),) = answers([replace(model, signatures=(signature,))], [sample])
+    assert found.tolist() == [[-5, -5]]
+
+
 def test_what_remembers_runs_in_order_in_one_worker() -> None:
     model = zoo.variables()
     assert not is_stateless(model)

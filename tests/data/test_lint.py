@@ -98,6 +98,10 @@ def test_values_that_an_integer_input_cannot_hold() -> None:
     assert found(good() * 2 - 1, model) == []
 
 
+def test_a_scale_of_nothing_says_nothing() -> None:
+    assert found(good(), scorer(1, 8, 8, 3, dtype="int8", quant=Quant.of(0.0, 0))) == []
+
+
 @pytest.mark.parametrize(("count", "serious"), [(1, True), (7, True), (8, False), (127, False)])
 def test_too_few(count: int, serious: bool) -> None:
     [problem] = found(good(count))

@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from litesmith.anatomy.source_file import SourceFile
 from litesmith.graph_view.gather_view import GraphView, ViewRequest, gather_view
 from litesmith.graph_view.row_order import OP
+from litesmith.ir.edit import with_main
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import apply
 from litesmith.run.core.placement import MEASURED, PREDICTED
@@ -39,6 +41,13 @@ def test_odd_models_are_shown_whole(make: Callable[[], Model]) -> None:
     assert view.models[0].timing.how == PREDICTED
     pair = look(model, model)
     assert len(pair.graphs) == len(model.graphs)
+
+
+def test_models_without_an_output_are_shown_beside_each_other() -> None:
+    whole = zoo_float.residual()
+    silent = with_main(whole, replace(whole.main, outputs=()))
+    view = look(silent, silent, seconds=0.01, data=few(whole))
+    assert view.samples == ()
 
 
 def test_what_is_measured_is_marked_so() -> None:

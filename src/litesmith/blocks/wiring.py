@@ -146,8 +146,12 @@ def has_scalar(ops: Iterable[Op], wanted: float) -> bool:
 
 
 def over_last(op: Op) -> bool:
-    """True where an op reduces the last axis alone."""
+    """True where an op reduces the last axis alone; axes of size 1 do not count."""
     if len(op.inputs) < 2 or op.inputs[0] is None:
         return False
-    axes, rank = constant_numbers(op.inputs[1]), len(op.inputs[0].shape)
-    return axes is not None and axes.size == 1 and int(axes.reshape(-1)[0]) % rank == rank - 1
+    axes, shape = constant_numbers(op.inputs[1]), op.inputs[0].shape
+    if axes is None or not shape:
+        return False
+    last = len(shape) - 1
+    places = {int(axis) % len(shape) for axis in axes.reshape(-1)}
+    return {place for place in places if place == last or shape[place] != 1} == {last}

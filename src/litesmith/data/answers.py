@@ -17,7 +17,6 @@ from litesmith.ir.edit import called_graphs
 from litesmith.ir.ops import is_repeatable
 from litesmith.ir.types import Array, Model, Tensor
 from litesmith.operating_system import usable_cores
-from litesmith.run.core.runner import port_names
 from litesmith.run.core.target import Target
 from litesmith.run.litert.numpy_walker import dequantize
 from litesmith.run.session import ReadModel, Session, Source, feed, read_once
@@ -176,17 +175,8 @@ Named = list[tuple[str, Tensor]]
 
 def _ports(session: Session) -> tuple[Named, Named]:
     """Inputs and outputs in the graph's order, by the names that the session has for them."""
-    model = session.model
-    if not model.signatures:
-        sides = model.main.inputs, model.main.outputs
-        inputs, outputs = (
-            list(zip(port_names([t.name for t in side]), side, strict=True)) for side in sides
-        )
-        return inputs, outputs
-    signature = next(s for s in model.signatures if s.graph == 0)
-    graph = model.main
-    given, taken = ({t: name for name, t in s} for s in (signature.inputs, signature.outputs))
+    graph, (inputs, outputs) = session.model.main, session.names
     return (
-        [(given.get(t, t.name), t) for t in graph.inputs],
-        [(taken.get(t, t.name), t) for t in graph.outputs],
+        list(zip(inputs, graph.inputs, strict=True)),
+        list(zip(outputs, graph.outputs, strict=True)),
     )

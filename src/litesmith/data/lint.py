@@ -183,9 +183,9 @@ def _range(seen: SeenData) -> Iterator[Problem]:
     for place, tensor, spans in seen.inputs():
         wanted, source = _wanted_range(seen.model, place)
         low, high = min(s.low for _, s in spans), max(s.high for _, s in spans)
-        if wanted is None or low == high:
+        width = 0.0 if wanted is None else wanted[1] - wanted[0]
+        if wanted is None or low == high or not width > 0:
             continue
-        width = wanted[1] - wanted[0]
         share = (high - low) / width
         if _NARROW <= share <= _WIDE:
             if len(spans) >= _HARDLY and max(low - wanted[0], wanted[1] - high) > _EMPTY * width:

@@ -65,6 +65,8 @@ def _by_outputs(a: Model, b: Model, data: Data, target: Target) -> tuple[Disagre
     """By what the first outputs say: another class, other classes of pixels, or other numbers."""
 
     def keep(sample: Sample, answers: Sequence[Outputs]) -> _Apart | None:
+        if not all(answers):
+            return None
         before, after = answers[0][0], answers[1][0]
         if before.shape != after.shape or not before.size:
             return None

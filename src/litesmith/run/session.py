@@ -159,6 +159,11 @@ class Session:
         return Ports(self, "outputs")
 
     @property
+    def names(self) -> tuple[list[str], list[str]]:
+        """The names of the inputs and of the outputs, in the order of the graph."""
+        return self._entry[1]
+
+    @property
     def runner(self) -> Runner:
         if self._runner is None:
             raise CannotRun("the session is closed; open another")
@@ -465,7 +470,7 @@ def _entry(model: Model, key: str) -> Entry:
             graph = model.graphs[signature.graph]
             inputs = [_argument(t, signature.inputs) for t in graph.inputs]
             outputs = [_argument(t, signature.outputs) for t in graph.outputs]
-            return graph, (inputs, outputs), signature
+            return graph, (port_names(inputs), port_names(outputs)), signature
     known = ", ".join(repr(s.key) for s in model.signatures) or "none"
     raise BadInput("no signature {key!r}; the model has {known}", key, known)
 
@@ -486,7 +491,8 @@ def _has_late_outputs(graph: Graph) -> bool:
 
 
 def _argument(tensor: Tensor, arguments: Sequence[tuple[str, Tensor]]) -> str:
-    return next((name for name, t in arguments if t is tensor), tensor.name)
+    """The name that a signature gives a tensor; the tensor's own where it gives none."""
+    return next((name for name, t in arguments if t is tensor and name), tensor.name)
 
 
 def _is_shape(given: object) -> bool:

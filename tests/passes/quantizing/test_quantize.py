@@ -322,3 +322,20 @@ def test_what_is_no_number_is_named(number: float, where: str) -> None:
         apply(layer(weight, bias), "quantize", Context(tools(Few(((x,),)))))
     assert "\n" not in str(caught.value)
     assert where == "data" or "data or its" not in str(caught.value), "the data is not to blame"
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_a_constant_that_is_no_number_is_named(number: float) -> None:
+    b = Builder()
+    y = b.op("FULLY_CONNECTED", b.input("x", (1, 40)), noise(8, 40), noise(8))
+    model = b.model(b.op("ADD", y, np.full(8, number, np.float32)))
+    with pytest.raises(CannotApply, match="infinite or not numbers; keep that op"):
+        apply(model, "quantize", context(layer(noise(8, 40), noise(8))))
+
+
+def test_weights_too_large_for_any_scale_are_named() -> None:
+    weight, x = noise(8, 40), np.zeros((1, 40), np.float32)
+    weight[0, 0] = 1e38
+    x[0, 1] = 1e7
+    with pytest.raises(CannotApply, match="so large that its results have no scale"):
+        apply(layer(weight, noise(8)), "quantize", Context(tools(Few(((x,),)))))

@@ -1,5 +1,7 @@
 """The laws of `sparsify`: the same results in fewer bytes; and what ARM would skip."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 from litesmith.errors import BadInput, CannotApply
 from litesmith.ir.build import Builder
+from litesmith.ir.edit import with_ops
 from litesmith.ir.types import Model, Tensor
 from litesmith.passes.core.recipe import apply
 from litesmith.passes.shrinking.arm_sparse import arm_sparse
@@ -160,6 +163,12 @@ def test_arm_takes_a_whole_part_or_nothing() -> None:
     assert all("no 3×3 stem" in why for why in reasons(mobile(0.9, stem=False)))
     assert all("RESHAPE" in why for why in reasons(mobile(0.9, end=False))[1:])
     assert all("DEPTHWISE_CONV_2D" in why for why in reasons(mobile(0.9, same=True))[1:])
+
+
+def test_arm_takes_no_convolution_without_options() -> None:
+    model = mobile(0.9)
+    bare = {op: replace(op, options=None) for op in model.main.ops if op.kind == "CONV_2D"}
+    assert all(reasons(with_ops(model, bare)))
 
 
 def test_arm_takes_only_float() -> None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from litesmith.errors import CannotApply
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.edit import regraph
 from litesmith.ir.model_text import op_name
@@ -37,6 +38,9 @@ from litesmith.passes.quantizing.scales import (
     quant_of,
 )
 from litesmith.phrases import phrase
+
+# A scale is stored in float32.
+_MOST_RANGE = float(np.finfo(np.float32).max)
 
 
 def integer_tensors(model: Model) -> str:
@@ -283,9 +287,15 @@ class IntegerGraph:
             step = self._scales.wanted(layer.op, layer.data)[1] * float(quant.scale.max())
             form = self._scales.produced(layer.op.outputs[0])
             if form[0] == "int8" and step >= MOST_RATIO * form[1]:
-                low, high = covered(form)
                 factor = step / (MOST_RATIO * form[1]) * 1.01
-                wider[layer.op.outputs[0]] = low * factor, high * factor
+                low, high = (factor * end for end in covered(form))
+                if not high - low < _MOST_RANGE:
+                    raise CannotApply(
+                        "{op_name}: its weights are so large that its results have no scale; "
+                        "keep that op, or mend the model",
+                        op_name(layer.op),
+                    )
+                wider[layer.op.outputs[0]] = low, high
         return wider
 
     def _coded_weights(self, per_channel: bool) -> dict[Tensor, Tensor]:

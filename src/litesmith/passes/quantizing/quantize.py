@@ -186,17 +186,27 @@ def _why_not(op: Op, scheme: Scheme, unpacked: Mapping[Tensor, Op]) -> str:
 
 
 def _refuse_spoiled(ops: Sequence[Op], to: str) -> None:
-    """Raises where a weight or bias is no number."""
-    for layer in filter(None, map(layer_of, ops)):
-        for tensor in filter(None, (layer.weight, layer.bias)):
-            if not np.isfinite(tensor.values()).all():
+    """Raises where a constant that an op computes with is no number."""
+    for op in ops:
+        for tensor in _computed_with(op):
+            values = tensor.values()
+            # What only moves values may have an infinite bound: the largest code stands for it.
+            is_bound = OPS[op.kind].scale == "same" and not np.isnan(values).any()
+            if not is_bound and not np.isfinite(values).all():
                 raise CannotApply(
                     "quantize(to={to}): {name!r} of {op_name} holds numbers that are "
                     "infinite or not numbers; keep that op, or mend the model",
                     to,
                     plain(tensor.name),
-                    op_name(layer.op),
+                    op_name(op),
                 )
+
+
+def _computed_with(op: Op) -> list[Tensor]:
+    """The constants that stand for real numbers: weights, a bias, data."""
+    layer = layer_of(op)
+    weights = [] if layer is None else [layer.weight, layer.bias]
+    return [t for t in (*weights, *real_tensors(op)) if t is not None and t.is_const]
 
 
 def _other_graphs(model: Model) -> list[Skip]:

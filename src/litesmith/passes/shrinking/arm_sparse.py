@@ -101,7 +101,8 @@ class _SparseParts:
 
     def _is_stem(self, op: Op) -> bool:
         weight = op.inputs[1]
-        assert weight is not None and op.options is not None
+        if weight is None or op.options is None:
+            return False
         moves = slides(op.options, weight.shape[1:3])
         fits = weight.shape[1:] == (3, 3, 3) and all(
             (slide.stride, slide.dilation) == (2, 1) for slide in moves

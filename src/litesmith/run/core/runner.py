@@ -1,5 +1,6 @@
 """What a session needs of whatever runs its model."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -27,11 +28,12 @@ class Runner(Protocol):
     def close(self) -> None: ...
 
 
-def port_names(names: list[str]) -> list[str]:
-    """Names that are all different: a repeated one is numbered."""
+def port_names(names: Sequence[str]) -> list[str]:
+    """Names as the runtime tells them, which end at a NUL, and all different: a repeated one is
+    numbered."""
     seen: dict[str, int] = {}
     result: list[str] = []
-    for name in names:
+    for name in (name.partition("\0")[0] for name in names):
         seen[name] = seen.get(name, 0) + 1
         result.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
     return result

@@ -69,6 +69,14 @@ def test_a_gru_is_told_from_an_lstm() -> None:
     assert [cell.kind for cell in steps] == ["GRU", "GRU"]
 
 
+def test_a_layer_whose_result_has_no_dimension_is_no_block() -> None:
+    b = Builder()
+    x = b.input("x", (1, 4))
+    inner = b.op("FULLY_CONNECTED", x, noise(8, 4), None, fused_activation_function="RELU")
+    last = b.op("FULLY_CONNECTED", inner, noise(4, 8), None, shape=())
+    assert not structure_of(b.model(last)).feed_forward
+
+
 def test_a_network_of_convolutions_has_no_attention() -> None:
     b = Builder()
     x = b.input("x", (1, 8, 8, 4))

@@ -28,7 +28,7 @@ class FeedForward(NamedTuple):
         """Channels outside and inside."""
         weight = self.down.inputs[1]
         assert weight is not None
-        return self.down.outputs[0].shape[-1], weight.shape[-1]
+        return _width(self.down.outputs[0]), _width(weight)
 
 
 def feed_forwards(wiring: Wiring, found: Mapping[Tensor, Activation]) -> Iterator[FeedForward]:
@@ -39,7 +39,7 @@ def feed_forwards(wiring: Wiring, found: Mapping[Tensor, Activation]) -> Iterato
         up, inner = _before(wiring, down.inputs[0], found)
         sources = {wiring.origin(op.inputs[0]) for op in up}
         widths = {_width(source) for source in sources}
-        if not up or len(sources) != 1 or widths != {down.outputs[0].shape[-1]}:
+        if not up or len(sources) != 1 or widths != {_width(down.outputs[0])}:
             continue
         has_curve = bool(inner) or any(_fuses(op) for op in up)
         if has_curve and _is_added(wiring, down):

@@ -208,7 +208,7 @@ def _tell_attention(found: Structure) -> Iterator[str]:
 
 
 def _attention_text(one: Attention) -> str:
-    places = one.softmax.outputs[0].shape[-1]
+    places = prod(one.softmax.outputs[0].shape[-1:])
     masked = phrase(", masked") if one.masks else ""
     return phrase("{heads} heads over {places} places{masked}", one.heads, places, masked)
 

@@ -10,7 +10,6 @@ from litesmith.accuracy.evaluate import Evaluation, evaluate_all
 from litesmith.accuracy.paired import Influence, estimate
 from litesmith.anatomy.findings import TIDY
 from litesmith.blocks.attention import attentions
-from litesmith.blocks.normalization import normalizations
 from litesmith.blocks.wiring import Wiring
 from litesmith.calibration.context import context_of
 from litesmith.calibration.observe import Spread
@@ -29,7 +28,6 @@ from litesmith.passes.quantizing.equalize import Equalize
 from litesmith.passes.quantizing.masks import Masks
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.passes.quantizing.round import Round
-from litesmith.passes.quantizing.smooth import Smooth
 from litesmith.phrases import phrase
 from litesmith.precision.fastest_forms import (
     FastestForms,
@@ -105,7 +103,7 @@ def plan(model: Model, step: Quantize, effort: str, *, has_data: bool) -> Plan:
     usual = _DEFAULT[step.to]
     texts = (usual,)
     if effort == "best" and usual != _ALONE:
-        texts = (usual, f"equalize | {usual}", *_smoothing(model, step, usual), _ALONE)
+        texts = (usual, f"equalize | {usual}", _ALONE)
     notes: tuple[str, ...] = ()
     if not has_data and usual != _ALONE:
         texts = (_ALONE,)
@@ -117,12 +115,6 @@ def plan(model: Model, step: Quantize, effort: str, *, has_data: bool) -> Plan:
         )
     front = tidying(model, (*step.keep, *step.only))
     return Plan(tuple((*front, *curing, *_with(step, text)) for text in texts), notes)
-
-
-def _smoothing(model: Model, step: Quantize, usual: str) -> Iterator[str]:
-    """Another recipe where layers read what a normalization writes."""
-    if SCHEMES[step.to].is_integer and any(normalizations(Wiring.of(model.main))):
-        yield f"smooth | {usual}"
 
 
 def _curing(model: Model, step: Quantize) -> Recipe:
@@ -159,19 +151,27 @@ def carry_out(
     Where the data is spread, workers look at it, but for parts of it that only choices are made by.
     """
     forms = None
-    if target is not None and target.kind == "cpu":
-        plan, forms = _by_kernels(model, plan, target)
+    step = _quantizing(plan)
     plan = _by_structure(model, plan, data, is_integer=target is None)
+    if target is not None and target.kind == "cpu" and not step.keep and not step.only:
+        plan, forms = _by_kernels(model, plan, target)
     done = _carry_out(model, plan, data, spread, progress)
     return done._replace(forms=forms)
+
+
+def _quantizing(plan: Plan) -> Quantize:
+    """The step that quantizes, in its last form."""
+    return next(step for step in reversed(plan.recipes[0]) if isinstance(step, Quantize))
 
 
 def _by_structure(model: Model, plan: Plan, data: Data | None, *, is_integer: bool) -> Plan:
     """The plan with wider forms where int8 ruins a transformer or a recurrent network; as it is
     where a user's names of ops would no longer fit."""
-    step = next(step for step in plan.recipes[0] if isinstance(step, Quantize))
+    step = _quantizing(plan)
     is_integer = is_integer or step.io != "float"
-    is_named = bool(step.only or (is_integer and step.keep))
+    is_named = bool(step.only or (is_integer and step.keep)) or any(
+        isinstance(name, int) for name in step.keep
+    )
     if step.to != "int8" or is_named or data is None or data.items.is_random:
         return plan
     few = context_of(take_some(data, _MOST_TRIED))
@@ -185,9 +185,8 @@ def _by_structure(model: Model, plan: Plan, data: Data | None, *, is_integer: bo
 def _by_kernels(model: Model, plan: Plan, target: Target) -> tuple[Plan, FastestForms | None]:
     """The plan with those ops in float that are faster so. They are timed only where kinds of ops
     are there that tend to be; a plan that is to be quick goes by the kinds alone."""
-    recipe = plan.recipes[0]
-    step = next(step for step in recipe if isinstance(step, Quantize))
-    if step.to != "int8" or step.io != "float" or step.keep or step.only:
+    recipe, step = plan.recipes[0], _quantizing(plan)
+    if step.to != "int8" or step.io != "float":
         return plan, None
     found = suspected_forms(model, recipe)
     if found is not None and found.is_other and plan.is_measured:
@@ -233,7 +232,7 @@ def _carry_out(
 def _without_tuning(model: Model, plan: Plan, context: Context, error: CannotApply) -> Outcome:
     """The same without the steps after `quantize`, which do not fit every model."""
     recipe = plan.recipes[0]
-    end = next(n for n, step in enumerate(recipe, 1) if isinstance(step, Quantize))
+    end = max(n for n, step in enumerate(recipe, 1) if isinstance(step, Quantize))
     if end == len(recipe):
         raise error
     change = apply(model, recipe[:end], context)
@@ -315,7 +314,7 @@ def _is_nearer(found: Evaluation, than: Evaluation) -> bool:
 def _is_worth_trying(model: Model, recipe: Recipe, context: Context) -> bool:
     """False where a step before `quantize` finds nothing to do, so that another is the same."""
     for number, step in enumerate(recipe):
-        if isinstance(step, Equalize | Smooth):
+        if isinstance(step, Equalize):
             before = apply(model, recipe[:number], context).model
             return bool(step.apply(before, context).touched)
     return True

@@ -1,17 +1,15 @@
 """The forms of the ops of transformers and recurrent networks, where int8 is too coarse.
 
-Three things ruin such a network in int8, seen on several: the pieces of normalizations, whose
+Four things ruin such a network in int8, seen on several: the pieces of normalizations, whose
 squares and roots span more than 8 bits can tell apart; the sums that blocks add to, and the state
-that a recurrence hands on, where errors gather; and layers that write into such a sum with a few
-channels a hundred times as large as the others, which one step has to serve. The last are found by
-what the data makes of them.
+that a recurrence hands on, where errors gather; layers that write into such a sum with a few
+channels a hundred times as large as the others, which one step has to serve; and layers that read
+such channels. The first two have wider forms. For the others `level` and `smooth` give every
+channel steps of its own, and the layers stay int8.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
-
-import numpy as np
 
 from litesmith.anatomy.footprint import op_macs
 from litesmith.blocks.structure import Structure, structure_of
@@ -20,27 +18,23 @@ from litesmith.ir.ops import OPS
 from litesmith.ir.types import Model, Op, Tensor
 from litesmith.passes.core.layers import layer_of
 from litesmith.passes.core.recipe import Recipe, apply, parse
+from litesmith.passes.core.schemes import Names
 from litesmith.passes.core.step import Context
+from litesmith.passes.quantizing.level import Level, reach
 from litesmith.passes.quantizing.quantize import Quantize
+from litesmith.passes.quantizing.smooth import Smooth, is_folded, layers_behind
 from litesmith.phrases import phrase
 from litesmith.precision.fastest_forms import names_of, quantize_place
 from litesmith.units import number_text, percent_text
 
-# A channel that reaches so many times as far as half of all channels leaves these no steps.
-_FAR = 16.0
-
-# The share of all products that may have 16 bits where all is to be integers.
-_MOST_WIDE = 0.15
+# A channel that reaches so many times as far as half of all channels leaves these two bits less.
+_FAR = 4.0
 
 # Said with ops that have a kernel for int16.
 _WIDENING = parse("rewrite(ops=[RSQRT, SQUARED_DIFFERENCE])")
 
-
-class Stretched(NamedTuple):
-    """A layer by its number, and how far its largest channel is beyond half of them all."""
-
-    place: int
-    factor: float
+# What int16 computes between layers where all is to be integers.
+_BETWEEN = ("ADD", "DIV", "MUL", "SUB")
 
 
 def with_sequence_forms(
@@ -49,28 +43,34 @@ def with_sequence_forms(
     """The recipes of one model with wider forms where int8 ruins it, and what is to be said; as
     they are where the model is no transformer and no recurrent network.
 
-    The wider form is float; with `is_integer`, int16, which the first `quantize` then gives.
+    The wider form is float; with `is_integer`, int16, which the first `quantize` then gives. The
+    recipes keep no op by its number: ops are added before they quantize.
     """
     if context.tools is None or not structure_of(model).is_sequential:
         return tuple(recipes), ()
-    made = [_before_quantize(r, _WIDENING) if is_integer else r for r in recipes]
-    place = quantize_place(made[0])
-    reference = apply(model, made[0][:place], context).model
-    structure = structure_of(reference)
-    wide = set(_pieces(reference, structure))
-    stretched = _stretched(reference, structure, context)
-    if is_integer:
-        wide = {op for op in wide if "int16" in OPS[reference.main.ops[op].kind].versions}
-        stretched = _within(reference, stretched)
-    wide |= {one.place for one in stretched}
+    front = _WIDENING if is_integer else ()
+    place = quantize_place(recipes[0])
+    given = apply(model, (*recipes[0][:place], *front), context).model
+    structure = structure_of(given)
+    stretched = _far(given, list(_adding(structure)), context)
+    read = _far(given, list(_read(given, structure)), context)
+    if stretched:
+        front = (*front, Level(only=_names(given, stretched)))
+    if structure.normalization:
+        # By then `level` has put a product behind each of its layers, which moves numbers.
+        leveled = apply(given, front[-1:] if stretched else (), context).model
+        front = (*front, Smooth(products=_names(leveled, _same(leveled, read))))
+    reference = apply(model, (*recipes[0][:place], *front), context).model
+    wide = set(_wide(reference, is_integer=is_integer))
     if not wide:
         return tuple(recipes), ()
     names = names_of(reference.main, sorted(wide))
-    notes = tuple(_notes(reference, structure, wide, stretched, is_integer=is_integer))
+    notes = tuple(_notes(reference, wide, is_integer=is_integer))
+    notes += tuple(_leveled_notes(structure, stretched))
     if is_integer:
-        first = (Quantize(to="int16x8", only=names),)
-        return tuple(_before_quantize(recipe, first) for recipe in made), notes
-    return tuple(_with_keep(recipe, names) for recipe in made), notes
+        front = (*front, Quantize(to="int16x8", only=names))
+    made = [_before_quantize(recipe, front) for recipe in recipes]
+    return tuple(made if is_integer else (_with_keep(recipe, names) for recipe in made)), notes
 
 
 def _before_quantize(recipe: Recipe, more: Recipe) -> Recipe:
@@ -86,23 +86,47 @@ def _with_keep(recipe: Recipe, names: Sequence[str | int]) -> Recipe:
     return (*recipe[:place], kept, *recipe[place + 1 :])
 
 
-def _pieces(model: Model, structure: Structure) -> Iterator[int]:
-    """The pieces of normalizations, the sums before them, and what hands a state on."""
-    sums = set(_sums(model, structure))
+def _wide(model: Model, *, is_integer: bool) -> Iterator[int]:
+    """The pieces of normalizations, the sums of blocks and what leads to them, and what hands a
+    state on; where all is integers, whatever adds and multiplies between layers."""
+    structure = structure_of(model)
     pieces = {op for one in structure.normalization for op in one.ops}
     pieces |= {op for steps in structure.recurrence for cell in steps for op in cell.ops}
+    pieces |= {*_sums(model, structure), *_products(model, structure)}
     for place, op in enumerate(model.main.ops):
-        if (op in pieces or not sums.isdisjoint(op.outputs)) and layer_of(op) is None:
+        is_real = any(tensor.dtype == "float32" for tensor in op.outputs)
+        is_between = is_integer and is_real and op.kind in _BETWEEN
+        has_kernel = not is_integer or "int16" in OPS[op.kind].versions
+        if (op in pieces or is_between) and has_kernel and layer_of(op) is None:
             yield place
 
 
-def _sums(model: Model, structure: Structure) -> Iterator[Tensor]:
-    """What blocks add to: the sums behind attentions and feed-forward blocks."""
+def _sums(model: Model, structure: Structure) -> Iterator[Op]:
+    """The sums behind attentions and feed-forward blocks, and the products that lead to them."""
     wiring = Wiring.of(model.main)
     for layer in _adding(structure):
         for op in wiring.users(layer.outputs[0], ("ADD", "MUL")):
             if op.kind == "ADD" and len(data_of(op)) == 2:
-                yield op.outputs[0]
+                yield op
+                yield from _leading(wiring, op, layer.outputs[0])
+
+
+def _products(model: Model, structure: Structure) -> Iterator[Op]:
+    """The products that `smooth` puts between an activation and layers, and the activation."""
+    wiring = Wiring.of(model.main)
+    for curve in structure.activation:
+        for op in wiring.readers.get(curve.output, ()):
+            if op.kind == "MUL" and layers_behind(wiring, op):
+                yield op
+                yield from curve.ops
+
+
+def _leading(wiring: Wiring, end: Op, source: Tensor) -> Iterator[Op]:
+    """The ops between a layer and the sum that its result goes into."""
+    for tensor in data_of(end):
+        between = list(wiring.between(tensor, source))
+        if between and source in data_of(between[-1]):
+            yield from between
 
 
 def _adding(structure: Structure) -> Iterator[Op]:
@@ -114,45 +138,39 @@ def _adding(structure: Structure) -> Iterator[Op]:
         yield one.down
 
 
-def _stretched(model: Model, structure: Structure, context: Context) -> list[Stretched]:
-    """The layers that write into a sum with few channels far beyond the others, worst first."""
+def _read(model: Model, structure: Structure) -> Iterator[Op]:
+    """What layers read of normalizations, before the gain too, and of activations."""
+    wiring = Wiring.of(model.main)
+    for one in structure.normalization:
+        if not is_folded(wiring, one):
+            yield from one.ops
+    for curve in structure.activation:
+        yield wiring.makers[curve.output]
+
+
+def _far(model: Model, ops: Sequence[Op], context: Context) -> dict[Op, float]:
+    """The ops that write few channels far beyond the others, and how far, the worst first."""
     assert context.tools is not None
+    wiring = Wiring.of(model.main)
+    some = [op for op in dict.fromkeys(ops) if layer_of(op) or layers_behind(wiring, op)]
+    seen = context.tools.observe(model, [op.outputs[0] for op in some], frozenset({"channels"}))
+    found = {op: reach(seen[op.outputs[0]]) for op in some}
+    far = {op: factor for op, factor in found.items() if factor >= _FAR}
+    return dict(sorted(far.items(), key=lambda one: -one[1]))
+
+
+def _same(model: Model, ops: Collection[Op]) -> list[Op]:
+    """The ops of a model that write what these of another write."""
+    written = {tensor for op in ops for tensor in op.outputs}
+    return [op for op in model.main.ops if not written.isdisjoint(op.outputs)]
+
+
+def _names(model: Model, ops: Collection[Op]) -> Names:
     places = {op: place for place, op in enumerate(model.main.ops)}
-    layers = dict.fromkeys(_adding(structure))
-    seen = context.tools.observe(model, [op.outputs[0] for op in layers], frozenset({"channels"}))
-    found: list[Stretched] = []
-    for op in layers:
-        span = seen[op.outputs[0]]
-        if span.channel_low is None or span.channel_high is None or span.spoiled:
-            continue
-        peaks = np.maximum(-span.channel_low, span.channel_high)
-        middle = float(np.median(peaks))
-        factor = float(peaks.max()) / middle if middle > 0 else 0.0
-        if factor >= _FAR:
-            found.append(Stretched(places[op], factor))
-    return sorted(found, key=lambda one: -one.factor)
+    return names_of(model.main, sorted(places[op] for op in ops))
 
 
-def _within(model: Model, found: Sequence[Stretched]) -> list[Stretched]:
-    """Those that come first, as long as they have few of the products."""
-    budget = _MOST_WIDE * sum(op_macs(op) for op in model.main.ops)
-    taken: list[Stretched] = []
-    for one in found:
-        macs = op_macs(model.main.ops[one.place])
-        if macs <= budget:
-            budget -= macs
-            taken.append(one)
-    return taken
-
-
-def _notes(
-    model: Model,
-    structure: Structure,
-    wide: set[int],
-    stretched: Sequence[Stretched],
-    *,
-    is_integer: bool,
-) -> Iterator[str]:
+def _notes(model: Model, wide: set[int], *, is_integer: bool) -> Iterator[str]:
     form = "int16" if is_integer else "float"
     macs = [op_macs(op) for op in model.main.ops]
     share = sum(macs[place] for place in wide) / max(1, sum(macs))
@@ -163,11 +181,14 @@ def _notes(
         form,
         percent_text(share),
     )
-    for one in stretched[:3]:
-        name = structure.names.get(model.main.ops[one.place], str(one.place))
+
+
+def _leveled_notes(structure: Structure, stretched: dict[Op, float]) -> Iterator[str]:
+    for op, factor in list(stretched.items())[:3]:
+        name = structure.names.get(op, op.kind)
         yield phrase(
-            "{name}: its largest channel reaches {factor} times as far as half of them; {form}",
+            "{name}: its largest channel reaches {factor} times as far as half of them; a product "
+            "behind it gives each channel steps of its own",
             name,
-            number_text(one.factor),
-            form,
+            number_text(round(factor)),
         )

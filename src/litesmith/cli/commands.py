@@ -642,10 +642,8 @@ COMMANDS = {
             argument(
                 "recipe",
                 metavar="RECIPE",
-                help='Steps, as in "cleanup | fuse": arrange, borders, cleanup, cluster, correct, '
-                "encode, equalize, fold, fuse, masks, prune, qat, quantize, relayout, replace, "
-                'resize, rewrite, round, smooth, sparsify, upgrade. "" copies; the recipe.json of '
-                "a search makes its result again.",
+                help='Steps, as in "cleanup | fuse"; `litesmith help recipes` lists all. "" '
+                "copies; the recipe.json of a search makes its result again.",
             ),
             OUT_FILE,
             DATA,

@@ -2,7 +2,7 @@
 
 core/        what a step, a recipe, a scheme and a layer are
 tidy/        the same results with less: `cleanup`, `fold`, `fuse`, `upgrade`, `borders`, `resize`
-quantizing/  smaller numbers: `quantize`, `correct`, `round`, `equalize`, `masks`,
+quantizing/  smaller numbers: `quantize`, `correct`, `round`, `equalize`, `masks`, `level`,
              `smooth`, `qat`
 shrinking/   fewer or fewer different weights: `prune`, `cluster`, `sparsify`
 rewriting/   the same model with other ops: `rewrite`, `replace`
@@ -28,6 +28,7 @@ STEPS = {
     "equalize": "litesmith.passes.quantizing.equalize:Equalize",
     "fold": "litesmith.passes.tidy.fold:Fold",
     "fuse": "litesmith.passes.tidy.fuse:Fuse",
+    "level": "litesmith.passes.quantizing.level:Level",
     "masks": "litesmith.passes.quantizing.masks:Masks",
     "prune": "litesmith.passes.shrinking.prune:Prune",
     "qat": "litesmith.passes.quantizing.qat:Qat",

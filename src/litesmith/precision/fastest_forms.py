@@ -109,7 +109,7 @@ def with_forms(recipe: Recipe, found: FastestForms) -> Recipe:
     return (
         *recipe[:place],
         *_rewriting(found.rewrites),
-        replace(step, keep=found.keep),
+        replace(step, keep=tuple(dict.fromkeys((*step.keep, *found.keep)))),
         *recipe[place + 1 :],
     )
 
@@ -125,12 +125,14 @@ def _found(model: Model, recipe: Recipe, cost: Cost) -> FastestForms | None:
     """The best choice of forms; each way to say an op otherwise is taken where it gains more."""
     place = quantize_place(recipe)
     front, step = recipe[:place], recipe[place]
+    assert isinstance(step, Quantize | Qat)
     try:
-        reference = apply(model, front).model
+        reference = _before_quantize(model, front)
         best = _best(reference, step, cost)
-        for way in _promising(reference, step):
+        # Ops that are kept by their numbers have others where ops are said otherwise.
+        for way in _promising(reference, step) if not step.keep else ():
             ways = (*best.rewrites, way)
-            other = _best(apply(model, (*front, *_rewriting(ways))).model, step, cost)
+            other = _best(_before_quantize(model, (*front, *_rewriting(ways))), step, cost)
             if other.predicted_us < best.predicted_us * (1 - _LEAST_GAIN):
                 best = other._replace(slow=best.slow, rewrites=ways)
     except (CannotApply, CannotRun):
@@ -149,6 +151,12 @@ def _promising(reference: Model, step: Step) -> Iterator[str]:
             yield way
 
 
+def _before_quantize(model: Model, front: Recipe) -> Model:
+    """The model that the step `quantize` is handed: its ops, whatever the data would make of their
+    constants."""
+    return apply(model, front, Context(ANY_RANGES)).model
+
+
 def _best(reference: Model, step: Step, cost: Cost) -> FastestForms:
     quantized = apply(reference, (step,), Context(ANY_RANGES)).model
     return find_fastest(reference, cost(reference, quantized))
@@ -159,9 +167,11 @@ def _no_samples(_: Model) -> NoReturn:
 
 
 def _any_ranges(_: Model, tensors: Sequence[Tensor], what: frozenset[str]) -> dict[Tensor, Seen]:
-    seen = Seen(what)
-    seen.add(np.array([-1.0, 1.0], np.float32))
-    return dict.fromkeys(tensors, seen)
+    found = {tensor: Seen(what) for tensor in tensors}
+    for tensor, seen in found.items():
+        channels = max(1, *tensor.shape[-1:])
+        seen.add(np.stack([np.full(channels, end, np.float32) for end in (-1, 1)]))
+    return found
 
 
 # Kernels take the same time whatever the ranges are.
@@ -198,7 +208,7 @@ def slower_kinds(
     `quantize` of this recipe was handed, the worst first; none where ops cannot be timed."""
     place = quantize_place(recipe)
     try:
-        reference = apply(model, recipe[:place]).model
+        reference = _before_quantize(model, recipe[:place])
         return _slow_kinds(reference.main, form_costs(reference, quantized, target, runs))
     except (CannotApply, CannotRun):
         return ()

@@ -347,3 +347,12 @@ def test_a_layer_whose_output_contradicts_its_weights_is_left_alone() -> None:
     y = b.op("CONV_2D", x, noise(3, 1, 1, 2), None, shape=(1, 4, 4, 4))
     z = b.op("CONV_2D", y, noise(5, 1, 1, 4), None, shape=(1, 4, 4, 5))
     assert not apply(b.model(z), "equalize").touched
+
+
+def test_a_bias_of_another_rank_keeps_its_shape() -> None:
+    b = Builder()
+    x = b.input("x", (1, 4, 4, 2))
+    y = b.op("CONV_2D", x, noise(8, 1, 1, 2), noise(8, 1), fused_activation_function="RELU")
+    model = b.model(b.op("CONV_2D", y, noise(5, 1, 1, 8), None))
+    made = apply(model, "equalize").model.main.ops[0].inputs[2]
+    assert made is not None and made.shape == (8, 1)

@@ -339,3 +339,14 @@ def test_weights_too_large_for_any_scale_are_named() -> None:
     x[0, 1] = 1e7
     with pytest.raises(CannotApply, match="so large that its results have no scale"):
         apply(layer(weight, noise(8)), "quantize", Context(tools(Few(((x,),)))))
+
+
+@pytest.mark.parametrize("to", ["int8", "int16x8"])
+def test_a_divisor_that_other_data_makes_nothing_does_not_end_the_run(to: str) -> None:
+    b = Builder()
+    x = b.input("x", (1, 8))
+    model = b.model(b.op("DIV", np.float32(1), b.op("SQRT", x)))
+    seen = np.linspace(0.02, 9, 8, dtype=np.float32)[None]
+    made = apply(model, f"quantize(to={to}, only=[DIV, SQRT])", Context(tools(Few(((seen,),)))))
+    (found,) = results(made.model, Few(((np.zeros((1, 8), np.float32),),)))
+    assert np.isfinite(found).all()

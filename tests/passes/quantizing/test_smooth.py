@@ -39,6 +39,26 @@ def test_what_a_sum_reads_too_stays_and_the_reason_is_told() -> None:
     assert change.model is model and "other ops than layers" in change.skipped[0].why
 
 
+@pytest.mark.parametrize("how", ["pieces", "difference", "rows"])
+def test_a_product_in_front_of_the_layers_takes_what_the_normalization_cannot(how: str) -> None:
+    model = block(how, shared=True)
+    last = len(model.main.ops) - 5  # behind it: two layers and two sums
+    change = apply(model, f"smooth(products=[{last}])", context(model))
+    assert len(change.touched) == 1
+    assert len(change.model.main.ops) == len(model.main.ops) + 1
+    layers = [op for op in change.model.main.ops if op.kind == "FULLY_CONNECTED"]
+    assert len({op.inputs[0] for op in layers}) == 1
+    inputs = [np.random.default_rng(5).normal(size=(1, PLACES, WIDTH)).astype(np.float32)]
+    before, after = runner(model)(inputs), runner(change.model)(inputs)
+    np.testing.assert_allclose(after, before, rtol=1e-4, atol=1e-4)
+
+
+def test_a_product_that_no_layer_would_read_is_skipped() -> None:
+    model = block(shared=True)
+    change = apply(model, "smooth(products=[0])", context(model))
+    assert change.model is model and "no dense layer" in change.skipped[-1].why
+
+
 def test_a_gain_inside_the_root_is_left_alone() -> None:
     model = block("difference")
     change = apply(model, "smooth", context(model))

@@ -6,6 +6,7 @@ equalize.py         `equalize`: channels of unlike size made alike
 float_side.py       what the float model gives at each layer, a few layers at a time
 integer_graph.py    the graph on integers; conversions only where float and integer meet
 layer_rows.py       what the weights of a layer are multiplied with, as rows
+level.py            `level`: channels that a layer writes brought to one size
 masks.py            `masks`: numbers that hide places from attention, cut to what is enough
 paired_walk.py      a quantized model beside the float one, layer by layer
 qat.py              `qat`: quantize, then train

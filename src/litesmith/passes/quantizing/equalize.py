@@ -145,7 +145,7 @@ class _Layers:
     def __init__(self, ops: Sequence[Op]) -> None:
         self._weights = {op: _reals(op.inputs[1]) for op in ops}
         biased = [op for op in ops if len(op.inputs) > 2 and op.inputs[2] is not None]
-        self._biases = {op: _reals(op.inputs[2]) for op in biased}
+        self._biases = {op: _reals(op.inputs[2]).reshape(-1) for op in biased}
         self._changed: dict[Op, None] = {}
 
     def outgoing(self, group: Group) -> Reals:

@@ -12,7 +12,7 @@ from litesmith.ir.dtype import DTYPES
 from litesmith.ir.edit import regraph
 from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import OPS
-from litesmith.ir.types import Graph, Model, Op, Tensor
+from litesmith.ir.types import Graph, Model, Op, Record, Tensor, frozen
 from litesmith.numeric.affine import keep_bias_inside, quantize, weight_scales
 from litesmith.passes.core.layers import (
     LEAST_RATIO,
@@ -38,6 +38,9 @@ from litesmith.passes.quantizing.scales import (
     quant_of,
 )
 from litesmith.phrases import phrase
+
+# A divisor that comes below this part of its largest value may be 0 on other data.
+_NEAR_ZERO = 1 / 16
 
 # A scale is stored in float32.
 _MOST_RANGE = float(np.finfo(np.float32).max)
@@ -118,6 +121,7 @@ class IntegerGraph:
         io: str,
     ) -> None:
         self._graph, self._scheme, self._io = graph, scheme, io
+        self._ranges = ranges
         self._integer = set(integer)
         self._ops: list[Op] = []
         self._made: dict[Tensor, dict[Form, Tensor]] = {}
@@ -207,6 +211,8 @@ class IntegerGraph:
                 inputs.append(self._have(tensor, self._scales.wanted(op, tensor)))
             else:
                 inputs.append(None if tensor is None else self._read(tensor))
+        if OPS[op.kind].arithmetic == "/":
+            inputs[1] = self._never_zero(op.inputs[1], inputs[1])
         outputs = tuple(self._written(op, t) for t in op.outputs)
         moved = _with_options(replace(op, inputs=tuple(inputs), outputs=outputs))
         key = self._scheme.data
@@ -218,6 +224,22 @@ class IntegerGraph:
         version = max(op.version, OPS[op.kind].versions[key])
         self._ops.append(replace(moved, version=version))
         self.touched.append(phrase("moved {op_name} to {key}", op_name(op), key))
+
+    def _never_zero(self, divisor: Tensor | None, stored: Tensor | None) -> Tensor | None:
+        """A divisor of positive numbers whose code is never that of 0, where other data than was
+        seen could make it so: the kernel ends the run then."""
+        if divisor is None or stored is None or divisor.is_const or stored.quant is None:
+            return stored
+        low, high = self._ranges[divisor]
+        if low < 0 or low >= _NEAR_ZERO * high or stored.dtype not in OPS["MAXIMUM"].versions:
+            return stored
+        code = np.array([stored.quant.zero_point[0] + 1], stored.dtype)
+        least = replace(stored, name=f"{divisor.name}/least", shape=(1,), data=frozen(code))
+        raised = replace(stored, name=f"{divisor.name}/above_zero")
+        options = Record("MaximumMinimumOptions", {})
+        version = OPS["MAXIMUM"].versions[stored.dtype]
+        self._ops.append(Op("MAXIMUM", (stored, least), (raised,), options, version))
+        return raised
 
     def _written(self, op: Op, tensor: Tensor) -> Tensor:
         """What an integer op writes in place of a tensor."""

@@ -1,5 +1,6 @@
 """`quantize`: weights, and where asked what flows between the ops, as small numbers."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,14 +15,14 @@ from litesmith.numeric.arrays import ACTIVATIONS
 from litesmith.numeric.ranges import ESTIMATORS, Seen, estimate
 from litesmith.passes.core.layers import layer_of, unpacked_constants
 from litesmith.passes.core.schemes import SCHEMES, Names, Scheme, chosen, roles
-from litesmith.passes.core.step import Change, Context, Skip
+from litesmith.passes.core.step import Change, Context, Skip, Tools
 from litesmith.passes.quantizing.attention_range import (
     attention_scores,
     lowest_peaks,
     raise_lows,
 )
 from litesmith.passes.quantizing.integer_graph import IntegerGraph, conversions, integer_tensors
-from litesmith.passes.quantizing.scales import Range, covered, real_tensors
+from litesmith.passes.quantizing.scales import FLOAT, Range, covered, form_of, real_tensors
 from litesmith.passes.quantizing.stored_weights import store_weights
 from litesmith.passes.tidy.fold import Fold
 from litesmith.phrases import phrase
@@ -120,7 +121,10 @@ class Quantize:
         tensors = dict.fromkeys(t for op in ops for t in real_tensors(op))
         computed = [t for t in tensors if not t.is_const]
         spans = {t: _span(t) for t in tensors if t.is_const}
-        spans |= {t: covered(form) for t, form in conversions(model.main).forms}
+        there = conversions(model.main).forms
+        spans |= {t: covered(form) for t, form in there}
+        data = SCHEMES[self.to].data
+        wider = {t: stored for (t, form), stored in there.items() if form[0] != data}
         tools = context.need_tools(f"quantize(to={self.to})")
         what = frozenset({"range"} if self.ranges == "minmax" else {"range", "histogram"})
         bounds = _bounds(model.main)
@@ -134,8 +138,34 @@ class Quantize:
                 spans |= {t: self._range(seen[t], bounds.get(t), t in ends) for t in wanted}
                 scores = [t for t in attention_scores(source) if t in set(wanted)]
                 peaks = lowest_peaks(source, scores, tools.observe)
-                spans |= raise_lows(spans, peaks, SCHEMES[self.to].data)
+                spans |= raise_lows(spans, peaks, data)
+        if context.reference is not None and wider:
+            spans |= self._own_ranges(context.reference, wider, spans, tools)
         return spans
+
+    def _own_ranges(
+        self,
+        reference: Model,
+        wider: Mapping[Tensor, Tensor],
+        spans: Mapping[Tensor, Range],
+        tools: Tools,
+    ) -> dict[Tensor, Range]:
+        """The ranges of what another scheme holds in forms of its own, such as int16 around zero:
+        those of the float model, which may lie to one side, within what the form reaches."""
+        float_named = Counter(t.name for t in reference.main.tensors)
+        origins = {
+            t.name: t
+            for t in reference.main.tensors
+            if float_named[t.name] == 1 and form_of(t) == FLOAT and not t.is_const
+        }
+        found = {t: origins[s.name] for t, s in wider.items() if s.name in origins}
+        seen = tools.observe(reference, list(dict.fromkeys(found.values())), frozenset({"range"}))
+        own = {t: self._range(seen[origin], None, is_exact=True) for t, origin in found.items()}
+        return {
+            t: (max(low, spans[t][0]), min(high, spans[t][1]))
+            for t, (low, high) in own.items()
+            if low < high
+        }
 
     def _range(self, seen: Seen, bounds: Range | None, is_exact: bool) -> Range:
         """Inputs and scores are never clipped: the largest decides, however rare it is."""

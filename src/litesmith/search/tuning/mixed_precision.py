@@ -28,6 +28,7 @@ from litesmith.precision.fastest_forms import (
     fastest_forms,
     forms_of,
     readers_of,
+    with_forms,
 )
 from litesmith.precision.form_costs import FormCosts
 from litesmith.search.tuning.decision_tree import EIGHT_BITS, Candidate, State
@@ -319,13 +320,19 @@ def _by_blocks(trials: TuneTrials, base: str) -> str:
     """The recipe with wider forms where int8 ruins a transformer or a recurrent network, known
     without telling ops apart; "" for other networks."""
     few = take_some(trials.split.calibration, CALIBRATION_SAMPLES)
+    recipe, place, step = _quantize_step(base)
+    # Numbers of ops hold no more where ops are added.
+    keep = tuple(name for name in step.keep if isinstance(name, str))
+    recipe = (*recipe[:place], replace(step, keep=keep), *recipe[place + 1 :])
     try:
-        recipes, notes = with_sequence_forms(
-            trials.model, (parse(base),), context_of(few), is_integer=False
+        (made,), notes = with_sequence_forms(
+            trials.model, (recipe,), context_of(few), is_integer=False
         )
     except CannotApply:
         return ""
-    return text_of(recipes[0]) if notes else ""
+    found = find_fastest_forms(trials, text_of(made)) if notes else None
+    made = with_forms(made, found) if found is not None else made
+    return text_of(made) if notes else ""
 
 
 def _base(state: State) -> str | None:

@@ -121,7 +121,7 @@ def parity_part(options: Namespace) -> list[str]:
         except litesmith.CannotApply as problem:
             rows.append((file.name, "", "", "", str(problem)))
             continue
-        batch = "one batch" if lift.is_batched else "one by one"
+        batch = f"{len(lift.apart or ())} ops one by one"
         frozen = f"{len(lift.frozen)} ops frozen" if lift.frozen else ""
         rows.append((file.name, f"{found:.1e}", f"{own:.1e}", batch, frozen))
         if not found <= MOST_ERROR:

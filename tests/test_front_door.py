@@ -21,7 +21,6 @@ from litesmith.cli.options import shared_options
 from litesmith.cli.options.declare import Option
 from litesmith.data.preparation import NORMS, RESIZES, Preparation
 from litesmith.numeric.ranges import ESTIMATORS
-from litesmith.passes import STEPS
 from litesmith.passes.core.schemes import SCHEMES
 from litesmith.tasks.table import TASKS
 from litesmith.training.settings import AUGMENTS, RECORD_SECONDS, Training
@@ -114,7 +113,6 @@ def test_what_help_lists_is_what_there_is() -> None:
         assert text.split("|") == list(known)
     assert ", ".join(sorted(TASKS)) in options_of("eval")["task"].help
     assert ", ".join(METRICS) in options_of("eval")["metric"].help
-    assert ", ".join(STEPS) in options_of("apply")["recipe"].help
 
 
 def test_what_help_says_of_defaults_is_so() -> None:

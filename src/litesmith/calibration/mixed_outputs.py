@@ -88,11 +88,11 @@ def mixed_outputs(
     )
 
 
-def makers(model: Model, found: Sequence[MixedOutput]) -> tuple[int, ...]:
-    """The ops that make some outputs, by their numbers."""
-    made_by = {t: number for number, op in enumerate(model.main.ops) for t in op.outputs}
+def makers(model: Model, found: Sequence[MixedOutput]) -> tuple[str, ...]:
+    """The ops that make some outputs, by what they write: other steps change the numbers."""
+    made = {t for op in model.main.ops for t in op.outputs}
     wanted = (model.main.outputs[one.place] for one in found)
-    return tuple(dict.fromkeys(made_by[tensor] for tensor in wanted if tensor in made_by))
+    return tuple(dict.fromkeys(escape(tensor.name) for tensor in wanted if tensor in made))
 
 
 def try_cures(
@@ -100,8 +100,7 @@ def try_cures(
 ) -> tuple[tuple[MixedOutput, ...], Quantize]:
     """What the small numbers keep with the ops that make the outputs float, as they are in `kept`,
     and with these ops in int16; and the step that makes them so of `kept`."""
-    names = tuple(escape(original.main.outputs[one.place].name) for one in found)
-    step = Quantize("int16x8", only=names)
+    step = Quantize("int16x8", only=makers(original, found))
     cured = _small_db(found, kept, original, data)
     wide: list[float | None] = [None] * len(found)
     with suppress(LitesmithError):  # no kernel for it, in the tables or in the runtime

@@ -26,6 +26,7 @@ from litesmith.passes.core.step import Change, Context
 from litesmith.passes.quantizing.correct import Correct
 from litesmith.passes.quantizing.equalize import Equalize
 from litesmith.passes.quantizing.masks import Masks
+from litesmith.passes.quantizing.qat import Qat
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.passes.quantizing.round import Round
 from litesmith.phrases import phrase
@@ -97,7 +98,7 @@ def plan(model: Model, step: Quantize, effort: str, *, has_data: bool) -> Plan:
         raise BadInput(
             "no scheme {to!r} to quantize to; there are {schemes}", step.to, ", ".join(SCHEMES)
         )
-    curing = _curing(model, step) if has_data else ()
+    curing = _curing(model, step.to) if has_data else ()
     if effort == "quick":
         return Plan(((*curing, *_with(step, _ALONE)),), is_measured=False)
     usual = _DEFAULT[step.to]
@@ -117,10 +118,27 @@ def plan(model: Model, step: Quantize, effort: str, *, has_data: bool) -> Plan:
     return Plan(tuple((*front, *curing, *_with(step, text)) for text in texts), notes)
 
 
-def _curing(model: Model, step: Quantize) -> Recipe:
+def _curing(model: Model, to: str) -> Recipe:
     """What attention needs before it computes on integers: no op is added or taken away."""
     is_masked = any(one.masks for one in attentions(Wiring.of(model.main)))
-    return (Masks(),) if SCHEMES[step.to].is_integer and is_masked else ()
+    return (Masks(),) if SCHEMES[to].is_integer and is_masked else ()
+
+
+def cured_recipe(model: Model, recipe: Recipe, data: Data) -> tuple[Recipe, tuple[str, ...]]:
+    """A recipe that ends in `qat` with what transformers and recurrent networks need before they
+    compute on integers, and what is to be said of it."""
+    *front, step = recipe
+    assert isinstance(step, Qat)
+    is_named = step.only or any(isinstance(name, int) for name in step.keep)
+    if step.to != "int8" or step.io != "float" or is_named:
+        return recipe, ()
+    recipe = (*front, *_curing(model, step.to), step)
+    few = context_of(take_some(data, _MOST_TRIED))
+    try:
+        (made,), notes = with_sequence_forms(model, (recipe,), few, is_integer=False)
+    except CannotApply:
+        return recipe, ()
+    return made, notes
 
 
 def tidying(model: Model, names: Names) -> Recipe:

@@ -7,7 +7,7 @@ from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import Recipe, apply
 from litesmith.passes.core.step import Context
 from litesmith.passes.quantizing.quantize import Quantize
-from litesmith.precision.fastest_forms import ANY_RANGES, quantize_place
+from litesmith.precision.fastest_forms import ANY_RANGES, before_quantize, quantize_place
 from litesmith.run.session import Session
 from litesmith.units import plain
 
@@ -46,7 +46,7 @@ def dead(model: Model, recipe: Recipe, why: str) -> BadInput | CannotRun:
 
 def _culprit(model: Model, recipe: Recipe, place: int, step: Quantize) -> str:
     try:
-        reference = apply(model, recipe[:place]).model
+        reference = before_quantize(model, recipe[:place])
     except CannotApply:
         return ""
     kinds = dict.fromkeys(op.kind for op in reference.main.ops)

@@ -21,6 +21,7 @@ from litesmith.passes.core.recipe import Recipe, apply, parse
 from litesmith.passes.core.schemes import Names
 from litesmith.passes.core.step import Context
 from litesmith.passes.quantizing.level import Level, reach
+from litesmith.passes.quantizing.qat import Qat
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.passes.quantizing.smooth import Smooth, is_folded, layers_behind
 from litesmith.phrases import phrase
@@ -81,7 +82,7 @@ def _before_quantize(recipe: Recipe, more: Recipe) -> Recipe:
 def _with_keep(recipe: Recipe, names: Sequence[str | int]) -> Recipe:
     place = quantize_place(recipe)
     step = recipe[place]
-    assert isinstance(step, Quantize)
+    assert isinstance(step, Quantize | Qat)
     kept = replace(step, keep=tuple(dict.fromkeys((*step.keep, *names))))
     return (*recipe[:place], kept, *recipe[place + 1 :])
 

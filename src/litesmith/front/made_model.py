@@ -1,7 +1,7 @@
 """What functions that make a model have in common: where the result goes, what is told of it."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -12,7 +12,7 @@ from litesmith.data.samples import Data
 from litesmith.display import show_line
 from litesmith.errors import LitesmithError
 from litesmith.ir.types import Model
-from litesmith.passes.core.schemes import Names
+from litesmith.passes.core.schemes import Names, number_run
 from litesmith.passes.core.step import Change, Skip
 from litesmith.phrases import phrase
 from litesmith.progress import WARNING, Note, Progress, tell_once
@@ -26,12 +26,18 @@ OpNames = str | int | Sequence[str | int]
 
 
 def read_names(given: OpNames | None) -> Names:
-    """Ops as a step takes them, from `0,SOFTMAX`, or a list of numbers, kinds and name patterns."""
+    """Ops as a step takes them, from `0,3-7,SOFTMAX`, or a list of numbers, kinds and name
+    patterns."""
     if given is None:
         return ()
     texts = [given] if isinstance(given, str | int) else given
     parts = [part.strip() for text in texts for part in str(text).split(",")]
-    return tuple(int(part) if part.isdecimal() else part for part in parts if part)
+    return tuple(name for part in parts if part for name in _read_name(part))
+
+
+def _read_name(part: str) -> Iterable[int | str]:
+    run = number_run(part)
+    return run if run is not None else (int(part) if part.isdecimal() else part,)
 
 
 def read_place(out: Place | None, source: Source) -> Path | None:

@@ -45,7 +45,6 @@ from litesmith.passes.core.step import Context, Tools
 from litesmith.passes.quantizing.integer_graph import computes_in_float, integer_tensors
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.phrases import Phrase, phrase
-from litesmith.precision.fastest_forms import quantize_place
 from litesmith.progress import WARNING, Note, Progress, silent
 from litesmith.run.core.target import Target
 from litesmith.tflite.file import save
@@ -75,7 +74,7 @@ class Quantized(MadeModel):
     score: Evaluation | None
     next_data: str
     mixed: tuple[MixedOutput, ...] = ()
-    kept_for: tuple[int, ...] = ()
+    kept_for: tuple[str, ...] = ()
     in_int16: str = ""
     fully_integer: bool = False
 
@@ -200,7 +199,7 @@ def _again(
     effort: str,
     data: Data,
     target: Target | None,
-    keep: Sequence[int],
+    keep: Sequence[str],
 ) -> Outcome:
     """The model once more, with more ops kept."""
     more = replace(step, keep=(*step.keep, *keep))
@@ -213,17 +212,16 @@ class _Mixed(NamedTuple):
     in int16."""
 
     found: tuple[MixedOutput, ...] = ()
-    keep: tuple[int, ...] = ()
+    keep: tuple[str, ...] = ()
     in_int16: str = ""
 
 
 def _mixed(
-    source: SourceFile, done: Outcome, data: Data, again: Callable[[Sequence[int]], Outcome]
+    source: SourceFile, done: Outcome, data: Data, again: Callable[[Sequence[str]], Outcome]
 ) -> _Mixed:
     """Outputs whose small numbers are lost, with what they keep by each cure."""
     found = mixed_outputs(done.change.model, source.model, data, source.model)
-    reference = apply(source.model, done.recipe[: quantize_place(done.recipe)]).model
-    keep = makers(reference, found)
+    keep = makers(source.model, found)
     if not keep:
         return _Mixed(found)
     kept = again(keep)

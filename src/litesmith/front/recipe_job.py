@@ -1,6 +1,6 @@
 """A recipe that may train, carried out: the data is opened, the result written, records kept."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -45,6 +45,7 @@ class Job:
     reference     the float model that a quantized one was made from
     record_every  seconds between two records of a training
     runs          number of runs that both files are timed in; None for about a second
+    refine        the recipe once data is there to look at, and what is to be said of it
     """
 
     source: SourceFile
@@ -57,6 +58,7 @@ class Job:
     record_every: float = RECORD_SECONDS
     runs: int | None = None
     progress: Progress = silent
+    refine: Callable[[Data], tuple[Recipe, tuple[str, ...]]] | None = None
 
     @property
     def model(self) -> Model:
@@ -86,11 +88,13 @@ class Done(NamedTuple):
     """What came of a job.
 
     shaped   the models after steps that make zeros and codes, which are to be in the result
+    recipe   that was applied
     trained  how each training went, a sentence each
     costs    of the file that was given and the one that was written, where they were weighed
     """
 
     change: Change
+    recipe: Recipe
     shaped: tuple[Model, ...]
     trained: tuple[str, ...]
     data: Data | None
@@ -159,6 +163,11 @@ def _refuse_record(job: Job) -> None:
 def carry_out(job: Job, evaluation: Data | None = None) -> Done:
     """Applies the recipe and writes the result; what was trained is kept until then."""
     data = _open(job, evaluation)
+    if job.refine is not None and data is not None:
+        recipe, notes = job.refine(data)
+        job = replace(job, recipe=recipe)
+        for note in notes:
+            job.progress(Note(note))
     lessons = Lessons(job)
     context = lessons.wrap(_context(job, data, lessons))
     with keep_records(job, lessons):
@@ -167,7 +176,7 @@ def carry_out(job: Job, evaluation: Data | None = None) -> Done:
             save(change.model, job.out)
     if job.trains and job.folder is not None:
         forget(job.folder)
-    done = Done(change, shaped, tuple(lessons.told), data)
+    done = Done(change, job.recipe, shaped, tuple(lessons.told), data)
     return done._replace(costs=_weigh(job, job.out, done)) if job.out and job.shrinks else done
 
 

@@ -1,13 +1,14 @@
 """`prune`, `cluster` and `qat`: one step, trained on data, and what the result costs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Unpack
 
 from litesmith.accuracy.evaluate import Evaluation, preparation_text
 from litesmith.anatomy.source_file import Source, SourceFile, open_source
 from litesmith.arguments import argument, check_types, refuse_below
-from litesmith.calibration.quantize_effort import tidying
+from litesmith.calibration.quantize_effort import cured_recipe, tidying
 from litesmith.data.preparation import read_preparation
 from litesmith.data.sources import Given
 from litesmith.display import show_html
@@ -70,7 +71,6 @@ class Shrinking(MadeModel):
     next_data  the options that name data to score it on
     """
 
-    recipe: Recipe
     done: Done
     prunes: bool
     score: Evaluation | None
@@ -86,7 +86,7 @@ class Shrinking(MadeModel):
         told = self.facts()
         told |= {} if costs is None else costs.to_json()
         told |= {
-            "recipe": text_of(self.recipe),
+            "recipe": text_of(self.done.recipe),
             "data": None if data is None else data.source,
             "samples": 0 if data is None else len(data),
             "preparation": "" if data is None else preparation_text(data),
@@ -188,7 +188,8 @@ def qat(
     step = Qat(to, io, read_names(keep), read_names(only), not per_tensor)
     source, place = open_source(model), read_place(out, model)
     recipe = (*tidying(source.model, (*step.keep, *step.only)), step)
-    return _shrink(_job(source, place, recipe, data, progress, options), options)
+    job = _job(source, place, recipe, data, progress, options)
+    return _shrink(replace(job, refine=partial(cured_recipe, source.model, recipe)), options)
 
 
 def _job(
@@ -228,4 +229,4 @@ def _shrink(job: Job, options: ShrinkOptions) -> Shrinking:
         scored = score(made, job.source, judging, job.progress)
     next_data = scoring_options(judges, split_preparing(options), done.data)
     made = job.source, job.out, done.change
-    return Shrinking(*made, job.recipe, done, job.prunes, scored, next_data)
+    return Shrinking(*made, done, job.prunes, scored, next_data)

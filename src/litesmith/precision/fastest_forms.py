@@ -127,12 +127,12 @@ def _found(model: Model, recipe: Recipe, cost: Cost) -> FastestForms | None:
     front, step = recipe[:place], recipe[place]
     assert isinstance(step, Quantize | Qat)
     try:
-        reference = _before_quantize(model, front)
+        reference = before_quantize(model, front)
         best = _best(reference, step, cost)
         # Ops that are kept by their numbers have others where ops are said otherwise.
         for way in _promising(reference, step) if not step.keep else ():
             ways = (*best.rewrites, way)
-            other = _best(_before_quantize(model, (*front, *_rewriting(ways))), step, cost)
+            other = _best(before_quantize(model, (*front, *_rewriting(ways))), step, cost)
             if other.predicted_us < best.predicted_us * (1 - _LEAST_GAIN):
                 best = other._replace(slow=best.slow, rewrites=ways)
     except (CannotApply, CannotRun):
@@ -151,7 +151,7 @@ def _promising(reference: Model, step: Step) -> Iterator[str]:
             yield way
 
 
-def _before_quantize(model: Model, front: Recipe) -> Model:
+def before_quantize(model: Model, front: Recipe) -> Model:
     """The model that the step `quantize` is handed: its ops, whatever the data would make of their
     constants."""
     return apply(model, front, Context(ANY_RANGES)).model
@@ -208,7 +208,7 @@ def slower_kinds(
     `quantize` of this recipe was handed, the worst first; none where ops cannot be timed."""
     place = quantize_place(recipe)
     try:
-        reference = _before_quantize(model, recipe[:place])
+        reference = before_quantize(model, recipe[:place])
         return _slow_kinds(reference.main, form_costs(reference, quantized, target, runs))
     except (CannotApply, CannotRun):
         return ()

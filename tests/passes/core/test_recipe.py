@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from litesmith.errors import BadInput
 from litesmith.passes.core.recipe import _setting as read_setting
 from litesmith.passes.core.recipe import _setting_text, _Tokens, parse, text_of
+from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.passes.tidy.fold import Fold
 from litesmith.passes.tidy.fuse import Fuse
 from litesmith.passes.tidy.upgrade import Upgrade
@@ -68,6 +69,24 @@ def test_any_setting_round_trips(value: object) -> None:
     back = read_setting(_Tokens(text))
     assert back == value
     assert type(back) is type(value)
+
+
+@given(st.lists(st.integers(-3, 12) | st.booleans() | st.sampled_from(["3-5", "a"])).map(tuple))
+def test_numbers_in_a_row_are_written_by_their_ends(value: tuple[object, ...]) -> None:
+    back = read_setting(_Tokens(_setting_text(value)))  # type: ignore[arg-type]
+    assert back == value and list(map(type, back)) == list(map(type, value))  # type: ignore[arg-type]
+
+
+def test_many_numbers_make_a_short_text() -> None:
+    step = Quantize(keep=("MEAN", *range(3, 90), 92, 93, 95))
+    text = "quantize(keep=[MEAN, 3-89, 92, 93, 95])"
+    assert text_of((step,)) == text and parse(text) == (step,)
+
+
+@pytest.mark.parametrize("name", ["9-3", "1-2-3", "-1-3", "0-99999999999", "1-a"])
+def test_what_is_no_row_of_numbers_is_a_name(name: str) -> None:
+    assert parse(f"quantize(keep=[{name}])") == (Quantize(keep=(name,)),)
+    assert parse(text_of((Quantize(keep=(name,)),))) == (Quantize(keep=(name,)),)
 
 
 @given(st.text(max_size=40))

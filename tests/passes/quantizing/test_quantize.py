@@ -350,3 +350,33 @@ def test_a_divisor_that_other_data_makes_nothing_does_not_end_the_run(to: str) -
     made = apply(model, f"quantize(to={to}, only=[DIV, SQRT])", Context(tools(Few(((seen,),)))))
     (found,) = results(made.model, Few(((np.zeros((1, 8), np.float32),),)))
     assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize(
+    ("kind", "to"),
+    [*product(["ADD", "SUB"], ["int8", "int16x8"]), ("SQUARED_DIFFERENCE", "int8")],
+)
+def test_results_that_nearly_cancel_do_not_end_the_process(kind: str, to: str) -> None:
+    b = Builder()
+    x = b.input("x", (1, 8))
+    near = b.op("MUL", x, np.float32(1 + 1e-6))
+    near = b.op("NEG", near) if kind == "ADD" else near
+    model = b.model(b.op(kind, x, near))
+    seen = Few(((noise(1, 8, scale=5),),))
+    made = apply(model, f"quantize(to={to}, only=[{kind}])", Context(tools(seen))).model
+    (found,) = results(made, seen)
+    assert np.abs(found).max() < 1
+
+
+def test_a_divisor_of_both_signs_stays_float() -> None:
+    b = Builder()
+    x = b.input("x", (1, 8))
+    y = b.op("FULLY_CONNECTED", x, noise(8, 8), noise(8))
+    model = b.model(b.op("DIV", y, x))
+    change = apply(model, "quantize", context(model))
+    assert any("both signs" in skip.why for skip in change.skipped)
+    assert [t.dtype for op in change.model.main.ops if op.kind == "DIV" for t in op.outputs] == [
+        "float32"
+    ]
+    with pytest.raises(CannotApply, match="both signs"):
+        apply(model, "quantize(only=[DIV])", context(model))

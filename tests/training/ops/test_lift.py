@@ -76,7 +76,7 @@ def test_common_networks_run_as_one_batch() -> None:
         lift = Lift(model)
         samples = [inputs_of(model, seed) for seed in range(3)]
         lifted(model, [np.concatenate(parts) for parts in zip(*samples, strict=True)], lift)
-        assert lift.is_batched, name
+        assert lift.apart == frozenset(), name
 
 
 @draws(8)
@@ -89,7 +89,7 @@ def test_random_graphs(model: Model) -> None:
     joined = [np.concatenate(parts) for parts in zip(*samples, strict=True)]
     wanted = [np.concatenate(parts) for parts in zip(*alone, strict=True)]
     assert_close(lifted(model, joined, lift), wanted, 5e-5)
-    assert lift.is_batched
+    assert lift.apart == frozenset()
 
 
 def with_one_baked_in() -> Model:
@@ -116,7 +116,7 @@ def test_sizes_of_one_sample_do_not_matter() -> None:
     samples = [inputs_of(model, seed) for seed in range(4)]
     assert_close(lifted(model, samples[0], lift), run(model))
     batch = lifted(model, [np.concatenate([sample[0] for sample in samples])], lift)
-    assert lift.is_batched
+    assert lift.apart == frozenset()
     alone = [lifted(model, sample, lift)[0] for sample in samples]
     assert_close(batch, [np.concatenate(alone)])
 
@@ -163,7 +163,7 @@ def test_a_transformer_runs_as_one_batch() -> None:
     assert_close(lifted(model, samples[0]), run(model))
     joined = [np.concatenate(parts) for parts in zip(*samples, strict=True)]
     batch = lift(joined, {t: v.requires_grad_() for t, v in constants.items()})
-    assert lift.is_batched
+    assert lift.apart == frozenset()
     known = np.concatenate([run(model, seed)[0] for seed in range(3)])
     assert_close([batch[0].detach().numpy()], [known])
     batch[0].square().sum().backward()
@@ -179,6 +179,32 @@ def test_an_index_outside_is_one_line() -> None:
     assert "\n" not in str(caught.value)
 
 
+def heads_first() -> Model:
+    """Shapes as exporters of torch leave them: heads in place of samples, means of rows alone."""
+    b = Builder()
+    x, mask = b.input("x", (1, 5, 8)), b.input("mask", (1, 5))
+    mean = b.op("MEAN", x, [0, 2], shape=(5,))
+    x = b.op("SUB", x, b.op("RESHAPE", mean, [1, 5, 1]))
+    heads = b.op("TRANSPOSE", b.op("RESHAPE", x, [5, 2, 4]), [1, 0, 2])
+    scores = b.op("BATCH_MATMUL", heads, heads, adj_y=True)
+    scores = b.op("ADD", scores, b.op("RESHAPE", mask, [1, 1, 1, 5]), shape=(1, 2, 5, 5))
+    found = b.op("BATCH_MATMUL", b.op("RESHAPE", b.op("SOFTMAX", scores), [2, 5, 5]), heads)
+    parts = b.op("TRANSPOSE", found, [1, 0, 2])
+    return b.model(dense(b, b.op("RESHAPE", parts, [5, 8]), 3, 7))
+
+
+def test_ops_that_mix_what_stands_along_the_samples_run_apart() -> None:
+    model = heads_first()
+    lift = Lift(model)
+    samples = [inputs_of(model, seed) for seed in range(4)]
+    assert_close(lifted(model, samples[0], lift), run(model))
+    joined = [np.concatenate(parts) for parts in zip(*samples, strict=True)]
+    batch = lifted(model, joined, lift)
+    assert lift.apart and {op.kind for op in lift.apart} == {"TRANSPOSE"}
+    alone = [lifted(model, sample, lift)[0] for sample in samples]
+    assert_close(batch, [np.concatenate(alone)])
+
+
 def test_samples_that_meet_run_one_by_one() -> None:
     b = Builder()
     x = b.input("x", (1, 4))
@@ -186,14 +212,14 @@ def test_samples_that_meet_run_one_by_one() -> None:
     lift = Lift(model)
     x = noise(5, 4)
     assert not lifted(model, [x], lift)[0].any()
-    assert lift.is_batched is False
+    assert lift.apart
 
 
 def test_equal_samples_decide_nothing() -> None:
     model = FLOATS["residual"]()
     lift = Lift(model)
     lifted(model, [np.zeros((4, 6, 6, 8), np.float32)], lift)
-    assert lift.is_batched is None
+    assert lift.apart is None
 
 
 @pytest.mark.parametrize("name", REFUSED)

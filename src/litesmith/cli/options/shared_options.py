@@ -250,7 +250,7 @@ KEEP = option(
     "--keep",
     metavar="OPS",
     many=True,
-    help="Ops to leave alone: numbers, kinds or name patterns, such as 0,SOFTMAX,head*.",
+    help="Ops to leave alone: numbers, kinds or name patterns, such as 0,3-7,SOFTMAX,head*.",
 )
 ONLY = option("--only", metavar="OPS", many=True, help="Change only these ops.")
 EFFORT = option(

@@ -208,7 +208,7 @@ def _print_mixed(mixed: MixedOutput, result: Quantized) -> None:
         ),
         "bold red",
     )
-    ops = " ".join(f"--keep {number}" for number in result.kept_for)
+    ops = " ".join(f"--keep {quote(name)}" for name in result.kept_for)
     recipe = quote(result.in_int16)
     told = {
         "float": (mixed.cured_db, phrase("{ops} keeps what makes it float", ops)),

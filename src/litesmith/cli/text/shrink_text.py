@@ -15,7 +15,7 @@ from litesmith.units import plain, total_text
 
 def print_shrinking(result: Shrinking) -> None:
     done = result.done
-    show.line(phrase("recipe: {recipe}", text_of(result.recipe)))
+    show.line(phrase("recipe: {recipe}", text_of(result.done.recipe)))
     print_done(done.change.touched)
     print_left(done.change.skipped)
     for told in done.trained:

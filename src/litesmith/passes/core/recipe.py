@@ -1,6 +1,8 @@
 """Recipes: a tuple of steps, with a text form made of the steps' own fields.
 
 cleanup | fold(float16=true) | fuse
+
+Numbers of ops in a row are written as `keep=[3-7, 12]`.
 """
 
 import json
@@ -8,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import MISSING, fields, replace
 from importlib import import_module
+from itertools import takewhile
 from typing import TypeAlias, cast, get_args, get_origin, get_type_hints
 
 from litesmith.errors import BadInput
@@ -15,6 +18,7 @@ from litesmith.ir.check import check
 from litesmith.ir.edit import drop_plan, plan_of
 from litesmith.ir.types import Model
 from litesmith.passes import STEPS
+from litesmith.passes.core.schemes import number_run
 from litesmith.passes.core.step import Change, Context, Step
 from litesmith.phrases import phrase
 
@@ -23,6 +27,7 @@ Setting: TypeAlias = "bool | int | float | str | tuple[Setting, ...] | None"
 
 _TOKEN = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*")|([|(),=\[\]])|([^\s|(),=\[\]"]+))')
 _DEEPEST = 16
+_SHORTEST_RUN = 3
 _WORDS: dict[str, Setting] = {"true": True, "false": False, "none": None}
 
 
@@ -151,7 +156,12 @@ def _setting(tokens: _Tokens, depth: int = 0) -> Setting:
         while tokens.peek() != "]":
             if items:
                 tokens.take(",")
-            items.append(_setting(tokens, depth + 1))
+            run = number_run(tokens.peek())
+            if run is None:
+                items.append(_setting(tokens, depth + 1))
+            else:
+                items += run
+                tokens.take()
         tokens.take("]")
         return tuple(items)
     if token.startswith('"'):
@@ -212,7 +222,7 @@ def _step_text(step: Step) -> str:
 
 def _setting_text(value: Setting) -> str:
     if isinstance(value, tuple):
-        return f"[{', '.join(_setting_text(item) for item in value)}]"
+        return f"[{', '.join(_items_text(value))}]"
     if value is None or isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
@@ -220,10 +230,32 @@ def _setting_text(value: Setting) -> str:
     return repr(value)
 
 
+def _items_text(items: tuple[Setting, ...]) -> Iterator[str]:
+    """The texts of what a list holds; of numbers in a row, the first and the last."""
+    place = 0
+    while place < len(items):
+        length = _run_length(items[place:])
+        if length < _SHORTEST_RUN:
+            yield _setting_text(items[place])
+            place += 1
+        else:
+            yield f"{items[place]}-{items[place + length - 1]}"
+            place += length
+
+
+def _run_length(items: tuple[Setting, ...]) -> int:
+    """How many whole numbers begin a list, each one more than the last."""
+    first = items[0]
+    if type(first) is not int or first < 0:
+        return 0
+    wanted = zip(items, range(first, first + len(items)), strict=True)
+    return len(list(takewhile(lambda pair: type(pair[0]) is int and pair[0] == pair[1], wanted)))
+
+
 def _reads_as_itself(word: str) -> bool:
     """True for a text that needs no quotes."""
     match = _TOKEN.fullmatch(word)
-    if match is None or match.group(3) != word or word in _WORDS:
+    if match is None or match.group(3) != word or word in _WORDS or number_run(word) is not None:
         return False
     try:
         float(word)

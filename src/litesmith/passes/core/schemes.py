@@ -1,5 +1,6 @@
 """The schemes of quantization: what is stored, and what is computed with."""
 
+import re
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
@@ -13,6 +14,17 @@ from litesmith.units import plain
 # What an op can be named by: its place in the main graph, its kind, or a pattern (`conv*`) for the
 # name of what it writes.
 Names = tuple[int | str, ...]
+
+# Ops in a row are named by the first and the last, as in 12-30; no model has more ops than this.
+_RUN = re.compile(r"(\d{1,9})-(\d{1,9})")
+_LONGEST_RUN = 1_000_000
+
+
+def number_run(text: str) -> range | None:
+    """The numbers of ops in a row that a text names; None where it does not."""
+    found = _RUN.fullmatch(text)
+    first, last = map(int, found.groups()) if found is not None else (1, 0)
+    return range(first, last + 1) if 0 <= last - first < _LONGEST_RUN else None
 
 
 class Scheme(NamedTuple):

@@ -1,7 +1,7 @@
 """A graph on integers: conversions stand where a float op and an integer one meet, only there."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -38,6 +38,16 @@ from litesmith.passes.quantizing.scales import (
     quant_of,
 )
 from litesmith.phrases import phrase
+
+# The finest step of a result for the widest of what an op reads. LiteRT's kernels end the process,
+# or do not open, where it is finer: add.cc, sub.cc (twice the step of what is added is below 2**20
+# steps of the sum, for int16 2**15), squared_difference.cc, activations.cc.
+_FINEST: Mapping[str, Callable[[float], float]] = {
+    "ADD": lambda step: step / 512,
+    "HARD_SWISH": lambda step: step / 100,
+    "SQUARED_DIFFERENCE": lambda step: step**2 / 1024,
+    "SUB": lambda step: step / 512,
+}
 
 # A divisor that comes below this part of its largest value may be 0 on other data.
 _NEAR_ZERO = 1 / 16
@@ -318,6 +328,22 @@ class IntegerGraph:
                         op_name(layer.op),
                     )
                 wider[layer.op.outputs[0]] = low, high
+        return wider | self._widened_results()
+
+    def _widened_results(self) -> dict[Tensor, Range]:
+        """Results of other ops whose steps are finer than their kernels take, made wider: there is
+        nothing in such steps but noise."""
+        wider: dict[Tensor, Range] = {}
+        for op in self._graph.ops:
+            if op not in self._integer or op.kind not in _FINEST:
+                continue
+            given = [t for place in data_places(op) if (t := op.inputs[place]) is not None]
+            step = max(self._scales.wanted(op, tensor)[1] for tensor in given)
+            form = self._scales.produced(op.outputs[0])
+            factor = _FINEST[op.kind](step) / form[1]
+            if factor > 1:
+                low, high = covered(form)
+                wider[op.outputs[0]] = low * factor * 1.01, high * factor * 1.01
         return wider
 
     def _coded_weights(self, per_channel: bool) -> dict[Tensor, Tensor]:

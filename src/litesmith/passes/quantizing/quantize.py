@@ -98,6 +98,11 @@ class Quantize:
         _refuse_spoiled(integer, self.to)
         skipped += _other_graphs(model)
         ranges = self._ranges(model, integer, context)
+        risky = [op for op in integer if _may_divide_by_zero(op, ranges)]
+        skipped += [Skip(op_name(op), _BOTH_SIGNS) for op in risky]
+        integer = [op for op in integer if op not in risky]
+        if not integer:
+            raise CannotApply(_nothing_to_do(model, self.to, skipped))
         work = self._work(model.main, integer, scheme, ranges)
         for _ in range(_MOST_WIDENINGS):
             wider = work.widened()
@@ -213,6 +218,14 @@ def _why_not(op: Op, scheme: Scheme, unpacked: Mapping[Tensor, Op]) -> str:
     if any(t.sparsity for t in op.inputs if t is not None):
         return phrase("its weights are stored sparse")
     return ""
+
+
+_BOTH_SIGNS = phrase("its divisor takes both signs, and the integer kernel ends the run at 0")
+
+
+def _may_divide_by_zero(op: Op, ranges: Mapping[Tensor, Range]) -> bool:
+    divisor = op.inputs[1] if OPS[op.kind].arithmetic == "/" and len(op.inputs) > 1 else None
+    return divisor is not None and not divisor.is_const and ranges[divisor][0] < 0
 
 
 def _refuse_spoiled(ops: Sequence[Op], to: str) -> None:

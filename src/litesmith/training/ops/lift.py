@@ -113,7 +113,43 @@ def _repeated(value: Value, count: int) -> Value:
     return value.repeat(times) if isinstance(value, torch.Tensor) else np.tile(value, times)
 
 
+def as_wide(op: Op, inputs: Inputs, count: int) -> Inputs:
+    """What has fewer dimensions than the result gets those that it lacks, behind the samples."""
+    rank = len(op.outputs[0].shape)
+    return [
+        _widened(value, rank, count)
+        if value is not None and len(value.shape) < rank and _is_batched(op, place, value, count)
+        else value
+        for place, value in enumerate(inputs)
+    ]
+
+
+def _widened(value: Value, rank: int, count: int) -> Value:
+    lacking = rank - len(value.shape)
+    first, *rest = value.shape
+    return value.reshape((count, *(1,) * (lacking - 1), first // count, *rest))
+
+
+def reduced(op: Op, inputs: Inputs, count: int) -> Inputs:
+    """A first dimension of one that goes does not take the samples with it: they stand along the
+    next."""
+    x, axes = inputs[0], inputs[1]
+    tensor = op.inputs[0]
+    if x is None or axes is None or tensor is None or len(tensor.shape) < 2:
+        return inputs
+    goes = {axis % len(tensor.shape) for axis in _given(axes)}
+    if tensor.shape[0] != 1 or 0 not in goes or 1 in goes or not _is_batched(op, 0, x, count):
+        return inputs
+    return [x.reshape((1, count * x.shape[1], *x.shape[2:])), axes]
+
+
+_WIDE = ("ADD", "DIV", "MAXIMUM", "MINIMUM", "MUL", "POW", "SQUARED_DIFFERENCE", "SUB")
+_REDUCED = ("MEAN", "REDUCE_MAX", "REDUCE_MIN", "SUM")
+
+# What a batch wants of ops that were made for one sample; whether it is right is tried.
 ADAPT: dict[str, Adapt] = {
+    **dict.fromkeys(_WIDE, as_wide),
+    **dict.fromkeys(_REDUCED, reduced),
     "BROADCAST_TO": broadcast_to,
     "CONCATENATION": joined,
     "PACK": joined,
@@ -155,8 +191,11 @@ class _Call(NamedTuple):
 class Lift:
     """A graph as differentiable torch code, on any number of samples at once.
 
-    frozen      ops that run by their numpy kernels as functions without a gradient, and why
-    is_batched  whether many samples run as one batch: None until a call had several that differ
+    Samples stand one behind the other along the first axis. Files are made for one sample, and some
+    ops of theirs mix what stands along it; these run sample by sample within the batch.
+
+    frozen  ops that run by their numpy kernels as functions without a gradient, and why
+    apart   ops that run sample by sample: None until a call had several samples that differ
     """
 
     def __init__(self, model: Model, wanted: Sequence[Tensor] | None = None) -> None:
@@ -169,10 +208,11 @@ class Lift:
         self._constants = tuple(_constants(ops, self._wanted))
         self._settings = {t: t.values() for t in self._constants if not is_real(t)}
         self._varying = _varying(graph, ops)
+        self._sizes = frozenset(t for op in ops for t in op.outputs if t not in self._varying)
         why = phrase("it has no differentiable form, so nothing is learned through it")
         frozen = [op for op in ops if _takes_reals(op) and op.kind not in TORCH_OPS]
         self.frozen = tuple(Skip(op_name(op), why) for op in frozen)
-        self.is_batched: bool | None = None
+        self.apart: frozenset[Op] | None = None
 
     def __call__(
         self,
@@ -186,15 +226,24 @@ class Lift:
         """
         values = self._values(inputs, constants)
         count = self._count(values)
-        if count > 1 and self.is_batched is None:
-            self.is_batched = self._agrees(values, constants, count)
-        if count == 1 or self.is_batched:
+        values = [_for_each(v, t, count) for v, t in zip(values, self._inputs, strict=True)]
+        if count > 1 and self.apart is None:
+            self.apart = self._judge(values, constants, count)
+        if count == 1 or self._is_one_batch:
             return self._run(values, constants, through, count)
         alone = [
             self._run(self._sample(values, place, count), constants, through, 1)
             for place in range(count)
         ]
         return [_joined(parts) for parts in zip(*alone, strict=True)]
+
+    @property
+    def _is_one_batch(self) -> bool:
+        """False where it is not known how samples run together, or where sizes that are computed
+        from the batch's own would reach an op that sees single samples."""
+        return self.apart is not None and self._sizes.isdisjoint(
+            t for op in self.apart for t in (*op.inputs, *op.outputs) if t is not None
+        )
 
     def _values(
         self, inputs: Sequence[Value], constants: Mapping[Tensor, torch.Tensor]
@@ -233,37 +282,44 @@ class Lift:
             for tensor, value in zip(self._inputs, values, strict=True)
         ]
 
-    def _agrees(
+    def _judge(
         self, values: Sequence[Value], constants: Mapping[Tensor, torch.Tensor], count: int
-    ) -> bool | None:
-        """Whether a batch gives what single runs give; None where all samples are the same."""
-        if any(not t.shape and len(v.shape) for t, v in zip(self._inputs, values, strict=True)):
-            return False
+    ) -> frozenset[Op] | None:
+        """The ops that give another result for samples together than one by one; None where all
+        samples are the same."""
         samples = [self._sample(values, at, count) for at in sorted({0, count // 2, count - 1})]
         if all(_same(sample, samples[0]) for sample in samples):
             return None
-        if self._matches(samples, constants):
-            return True
-        # Some models blow up rounding errors: double precision, which is slow, tells these apart.
-        exact = {tensor: value.double() for tensor, value in constants.items()}
-        doubled = [
-            [v.double() if isinstance(v, torch.Tensor) else v for v in sample] for sample in samples
-        ]
-        return self._matches(doubled, exact)
-
-    def _matches(
-        self, samples: Sequence[Sequence[Value]], constants: Mapping[Tensor, torch.Tensor]
-    ) -> bool:
-        """Whether the samples as one batch give what they give one by one."""
-        batch = [_batch(parts) for parts in zip(*samples, strict=True)]
         with torch.no_grad():
-            try:
-                together = self._run(batch, constants, None, len(samples))
-            except (CannotApply, RuntimeError):
-                return False
-            alone = [self._run(sample, constants, None, 1) for sample in samples]
-        singles = [_joined(parts) for parts in zip(*alone, strict=True)]
-        return all(_is_close(a, b) for a, b in zip(together, singles, strict=True))
+            alone = [self._begun(sample, constants) for sample in samples]
+            batch = self._begun(
+                [_stacked(parts) for parts in zip(*samples, strict=True)], constants
+            )
+            return frozenset(c.op for c in self._calls if not self._agrees(c, alone, batch))
+
+    def _agrees(
+        self, call: _Call, alone: Sequence[dict[Tensor, Value]], batch: dict[Tensor, Value]
+    ) -> bool:
+        """Whether an op gives for a batch what it gives for its samples; the values of both go on
+        by one op."""
+        for values in alone:
+            self._step(call, values, None, 1)
+        wanted = [_stacked([values[t] for values in alone]) for t in call.op.outputs]
+        tried = dict(batch)
+        try:
+            self._step(call, tried, None, len(alone))
+        except (CannotApply, RuntimeError):
+            agrees = False
+        else:
+            found = [tried[t] for t in call.op.outputs]
+            are_sizes = self._sizes.issuperset(call.op.outputs)  # which are those of the batch
+            agrees = are_sizes or all(map(_is_close, found, wanted))
+            wanted = found if agrees else wanted
+        batch |= zip(call.op.outputs, wanted, strict=True)
+        for tensor in call.done:
+            for values in (*alone, batch):
+                values.pop(tensor, None)
+        return agrees
 
     def _run(
         self,
@@ -272,27 +328,75 @@ class Lift:
         through: Through | None,
         count: int,
     ) -> list[torch.Tensor]:
-        values: dict[Tensor, Value] = dict(self._settings)
-        values.update((t, constants[t]) for t in self._constants if t not in self._settings)
-        values.update(zip(self._inputs, inputs, strict=True))
-        like = next((v for v in values.values() if isinstance(v, torch.Tensor)), torch.empty(0))
+        values = self._begun(inputs, constants)
         for call in self._calls:
-            arguments = [values.get(t) if t is not None else None for t in call.op.inputs]
-            if count > 1 and call.adapt is not None:
-                arguments = call.adapt(call.op, arguments, count)
-            results = _results(call, arguments)
-            for tensor, real, value in zip(call.op.outputs, call.is_real, results, strict=True):
-                if real:
-                    value = _as_real(value, like)
-                    value = value if through is None else through(call.op, tensor, value)
-                values[tensor] = value
+            if count > 1 and self.apart is not None and call.op in self.apart:
+                self._step_apart(call, values, through, count)
+            else:
+                self._step(call, values, through, count)
             for tensor in call.done:
                 values.pop(tensor, None)
+        like = _like(values)
         # What does not depend on the inputs is the same for every sample.
         return [
             _joined([_as_real(values[t], like)] * (1 if t in self._varying else count))
             for t in self._wanted
         ]
+
+    def _begun(
+        self, inputs: Sequence[Value], constants: Mapping[Tensor, torch.Tensor]
+    ) -> dict[Tensor, Value]:
+        values: dict[Tensor, Value] = dict(self._settings)
+        values.update((t, constants[t]) for t in self._constants if t not in self._settings)
+        values.update(zip(self._inputs, inputs, strict=True))
+        return values
+
+    def _step(
+        self, call: _Call, values: dict[Tensor, Value], through: Through | None, count: int
+    ) -> None:
+        """One op: its results join the values."""
+        arguments = [values.get(t) if t is not None else None for t in call.op.inputs]
+        if count > 1 and call.adapt is not None:
+            arguments = call.adapt(call.op, arguments, count)
+        self._keep(call, _results(call, arguments), values, through)
+
+    def _step_apart(
+        self, call: _Call, values: dict[Tensor, Value], through: Through | None, count: int
+    ) -> None:
+        """One op, sample by sample."""
+        given = [values.get(t) if t is not None else None for t in call.op.inputs]
+        ranks = [0 if t is None else len(t.shape) for t in call.op.inputs]
+        varies = [t is not None and t in self._varying for t in call.op.inputs]
+        alone = [
+            _results(
+                call,
+                [
+                    _part(value, place, count, rank) if value is not None and varied else value
+                    for value, rank, varied in zip(given, ranks, varies, strict=True)
+                ],
+            )
+            for place in range(count)
+        ]
+        self._keep(call, [_stacked(parts) for parts in zip(*alone, strict=True)], values, through)
+
+    def _keep(
+        self,
+        call: _Call,
+        results: Sequence[Value],
+        values: dict[Tensor, Value],
+        through: Through | None,
+    ) -> None:
+        like = _like(values)
+        for tensor, real, value in zip(call.op.outputs, call.is_real, results, strict=True):
+            if real:
+                value = _as_real(value, like)
+                value = value if through is None else through(call.op, tensor, value)
+            values[tensor] = value
+
+
+def _like(values: Mapping[Tensor, Value]) -> torch.Tensor:
+    """A value where, and as precise as, all real numbers are."""
+    return next((v for v in values.values() if isinstance(v, torch.Tensor)), torch.empty(0))
 
 
 def constants_of(model: Model, device: torch.device | str = "cpu") -> dict[Tensor, torch.Tensor]:
@@ -322,10 +426,11 @@ def _constants(ops: Sequence[Op], wanted: Sequence[Tensor]) -> Iterator[Tensor]:
 
 
 def _varying(graph: Graph, ops: Sequence[Op]) -> frozenset[Tensor]:
-    """The tensors that depend on the graph's inputs."""
+    """The tensors that depend on the values of the graph's inputs, not only on their sizes."""
     found = set(graph.inputs)
     for op in ops:
-        if any(t in found for t in op.inputs if t is not None):
+        is_size = OPS[op.kind].reads_shape_only
+        if not is_size and any(t in found for t in op.inputs if t is not None):
             found.update(op.outputs)
     return frozenset(found)
 
@@ -422,6 +527,13 @@ def _plain(tensor: Tensor) -> Tensor:
     return replace(tensor, dtype="float32", quant=None, data=None) if is_real(tensor) else tensor
 
 
+def _for_each(value: Value, tensor: Tensor, count: int) -> Value:
+    """The value of an input; a single number that is given for all samples, once for each."""
+    if tensor.shape or len(value.shape) or count == 1:
+        return value
+    return _stacked([value] * count)
+
+
 def _part(value: Value, place: int, count: int, rank: int) -> Value:
     """One sample's share of an input."""
     if not len(value.shape):
@@ -444,12 +556,13 @@ def _joined(parts: Sequence[torch.Tensor]) -> torch.Tensor:
     return torch.cat(list(parts)) if parts[0].ndim else torch.stack(list(parts))
 
 
-def _batch(parts: Sequence[Value]) -> Value:
-    """An input of several samples; one without dimensions is the same for all of them."""
-    if not parts[0].shape:
-        return parts[0]
+def _stacked(parts: Sequence[Value]) -> Value:
+    """The values of samples one behind the other along the first axis; single numbers get one."""
     reals = [part for part in parts if isinstance(part, torch.Tensor)]
-    return torch.cat(reals) if reals else np.concatenate([numbers(part) for part in parts])
+    if len(reals) == len(parts):
+        return torch.cat(reals) if reals[0].ndim else torch.stack(reals)
+    arrays = [numbers(part) for part in parts]
+    return np.concatenate(arrays) if arrays[0].ndim else np.stack(arrays)
 
 
 def _same(one: Sequence[Value], other: Sequence[Value]) -> bool:
@@ -457,9 +570,11 @@ def _same(one: Sequence[Value], other: Sequence[Value]) -> bool:
     return all(np.array_equal(numbers(a), numbers(b)) for a, b in pairs)
 
 
-def _is_close(result: torch.Tensor, wanted: torch.Tensor) -> bool:
-    if result.shape != wanted.shape:
+def _is_close(result: Value, wanted: Value) -> bool:
+    if tuple(result.shape) != tuple(wanted.shape):
         return False
+    if not isinstance(result, torch.Tensor) or not isinstance(wanted, torch.Tensor):
+        return bool(np.array_equal(numbers(result), numbers(wanted), equal_nan=False))
     finite = wanted[wanted.isfinite()]
     slack = _CLOSE * float(finite.abs().max()) if finite.numel() else 0.0
     return torch.allclose(result, wanted, rtol=0, atol=slack, equal_nan=True)

@@ -12,9 +12,8 @@ from pathlib import Path
 import numpy as np
 from report import print_table
 
-from litesmith import Model
+from litesmith import Model, Session
 from litesmith.calibration.context import context_of
-from litesmith.calibration.observe import tools
 from litesmith.calibration.quantize_effort import carry_out, plan
 from litesmith.data.samples import Data
 from litesmith.data.sources import open_data
@@ -41,15 +40,14 @@ def _makers(model: Model, data: Data) -> dict[str, Model]:
     }
 
 
-def _answers(model: Model, rows: dict[str, Numbers], data: Data) -> Numbers:
+def _answers(model: Model, rows: dict[str, Numbers]) -> Numbers:
     """The first output for every sample."""
-    names = [tensor.name for tensor in model.main.inputs]
-    with tools(data).opened(model) as run:
+    with Session(model, "cpu:1") as session:
         found = [
-            run([rows[name][n : n + 1] for name in names])[0].flatten()
+            next(iter(session(*(rows[name][n : n + 1] for name in session.inputs)).values()))
             for n in range(len(rows["y"]))
         ]
-    return np.array(found, np.float64)
+    return np.array(found, np.float64).reshape(len(found), -1)
 
 
 def main() -> int:
@@ -61,12 +59,12 @@ def main() -> int:
     model = load(given.model)
     rows = dict(np.load(given.labelled))
     data = open_data(given.calibration, model, samples=128)
-    wanted = _answers(model, rows, data)
+    wanted = _answers(model, rows)
     right = wanted.argmax(axis=1) == rows["y"]
     table: list[list[str]] = [["float", f"{100 * right.mean():.2f} %", "", ""]]
     is_met = True
     for name, made in _makers(model, data).items():
-        found = _answers(made, rows, data)
+        found = _answers(made, rows)
         gained = (found.argmax(axis=1) == rows["y"]).astype(float) - right
         half = 1.96 * gained.std() / len(gained) ** 0.5
         same = float((found.argmax(axis=1) == wanted.argmax(axis=1)).mean())

@@ -31,7 +31,7 @@ _IMPORTED = (
     *(
         "litesmith.regression.comparison",
         "litesmith.profiling.op_times",
-        "litesmith.training.retraining",
+        "litesmith.training.teaching.retraining",
     ),
     *("PIL.Image", "rich.console", "rich.progress", "rich.table", "click"),
 )

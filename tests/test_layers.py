@@ -29,6 +29,7 @@ ROOMS = (
     ("regression",),
     ("diagnosis",),
     ("micro",),
+    ("training.teaching",),
     ("training",),
     ("training.ops",),
     ("transfer",),

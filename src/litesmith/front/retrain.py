@@ -20,21 +20,6 @@ from litesmith.phrases import phrase
 from litesmith.progress import Note, Progress, Status, silent
 from litesmith.temporary import temporary_file
 from litesmith.tflite.write import to_bytes
-from litesmith.training.retrain_request import (
-    NO_TUNING,
-    Request,
-    Retrained,
-    list_trials,
-    retrain_inside,
-    retrain_summary,
-)
-from litesmith.training.retraining import (
-    carry_out,
-    choose_task,
-    default_out,
-    default_training,
-    refuse_early,
-)
 from litesmith.training.settings import (
     RECORD_SECONDS,
     Training,
@@ -43,7 +28,22 @@ from litesmith.training.settings import (
     read_training,
     split_preparing,
 )
-from litesmith.training.taught_result import TaughtNetwork
+from litesmith.training.teaching.retrain_request import (
+    NO_TUNING,
+    Request,
+    Retrained,
+    list_trials,
+    retrain_inside,
+    retrain_summary,
+)
+from litesmith.training.teaching.retraining import (
+    carry_out,
+    choose_task,
+    default_out,
+    default_training,
+    refuse_early,
+)
+from litesmith.training.teaching.taught_result import TaughtNetwork
 
 Place = str | os.PathLike[str]
 

@@ -1,34 +1,20 @@
 """Training a .tflite: its graph as torch code, and back. Needs the extra `train`.
 
 captured_step.py      one step, recorded and replayed where a GPU is trained on
-detector_course.py    a detector under training: pictures and boxes, moved and mirrored together
-detector_loss.py      which places tell which things, and how far answers are from them
 augment.py            images shifted, mirrored and mixed
-finetune.py           a backbone and its new head trained together
 fit.py                the one training loop: learning rate by trial, early stopping, never a worse
                       result; its checkpoint on disk
-from_scratch.py       a network of the catalogue from random weights, with batch normalization that
-                      is folded away afterwards
 learned_rounding.py   rounding of weights of few bits learned block by block
 lesson.py             what is learned: samples, the answers to come near to, the loss
-moved_pictures.py     pictures zoomed, moved and mirrored, with their boxes and masks
-picture_samples.py    pictures on the device, and what a network tells of them
-picture_tasks.py      a row for detection and one for segmentation
-picture_teaching.py   `retrain` for both: pictures opened, split, learned from and judged by
-picture_training.py   a head trained, then the backbone with it
 recipe_context.py     the `Context` of steps with data and training
-retrain_request.py    what `retrain` is asked, what it returns, and what it leaves on record
-retraining.py         `retrain`: data opened, prepared and split; a head solved, then fine-tuned if
-                      asked
 sample_arrays.py      samples as arrays, in memory or in a temporary file
-segmenter_course.py   a segmenter under training: pictures and masks, moved and mirrored together
 settings.py           how training is asked for and watched; imports no torch
 step_tuner.py         training as steps ask for it (`Context.tune`)
 student.py            a model under training: its graph lifted, its weights as parameters, rounding
                       between the ops exactly as in the file
-taught_result.py      a taught detector or segmenter: its score, curves, the worst pictures
 weight_parameters.py  weights as parameters: free, pruned, of a codebook
 ops/                  the torch form of every op
+teaching/             `retrain`: a new task for an old network
 
 `qat` lifts the quantized graph: every tensor with a scale is rounded to it, so training sees the
 plan of the very file. A float weight starts inside the cell of its code, at most a quarter of a

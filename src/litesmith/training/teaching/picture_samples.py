@@ -12,9 +12,9 @@ import torch
 from litesmith.data.preparation import Norm
 from litesmith.ir.types import Array
 from litesmith.training.lesson import batch_size, precision
-from litesmith.training.moved_pictures import draw_moves, move_pictures
 from litesmith.training.settings import Training
 from litesmith.training.student import Student
+from litesmith.training.teaching.moved_pictures import draw_moves, move_pictures
 
 # More pictures a step teach a small data set less.
 _MOST_BATCH = 16

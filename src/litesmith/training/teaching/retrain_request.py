@@ -35,8 +35,8 @@ from litesmith.phrases import phrase
 from litesmith.tflite.file import digest
 from litesmith.timing.host import host
 from litesmith.timing.statistics import Row
-from litesmith.training.picture_tasks import PICTURE_TASKS
 from litesmith.training.settings import Training, TrainingRecord
+from litesmith.training.teaching.picture_tasks import PICTURE_TASKS
 from litesmith.transfer.confusion import Confusion
 from litesmith.transfer.embedding import Embedding
 from litesmith.transfer.head import Head

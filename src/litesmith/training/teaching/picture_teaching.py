@@ -28,12 +28,12 @@ from litesmith.tasks.task import Answer
 from litesmith.tflite.describe import Described, describe
 from litesmith.tflite.file import save
 from litesmith.tflite.metadata import Normalization
-from litesmith.training.picture_tasks import PICTURE_TASKS, PictureTask
 from litesmith.training.recipe_context import has_torch
-from litesmith.training.retrain_request import HELD_OUT, Request
 from litesmith.training.settings import HELD_OUT as STOPPING
 from litesmith.training.settings import Look, look_status
-from litesmith.training.taught_result import JUDGES, Judged, TaughtNetwork
+from litesmith.training.teaching.picture_tasks import PICTURE_TASKS, PictureTask
+from litesmith.training.teaching.retrain_request import HELD_OUT, Request
+from litesmith.training.teaching.taught_result import JUDGES, Judged, TaughtNetwork
 from litesmith.transfer.backbone_norm import settled
 from litesmith.transfer.confusion import MOST_MISTAKES, Mistake
 from litesmith.transfer.embedding import cut, embedding_of
@@ -41,7 +41,7 @@ from litesmith.transfer.feature_maps import FeatureMap, feature_maps
 from litesmith.transfer.labelled import open_labelled
 
 if TYPE_CHECKING:
-    from litesmith.training.picture_training import TrainedHead
+    from litesmith.training.teaching.picture_training import TrainedHead
 
 # Fewer pictures are no training set.
 FEWEST = 16
@@ -181,9 +181,9 @@ class PictureJob:
     def _teach(
         self, start: Model, maps: Sequence[FeatureMap], names: tuple[str, ...], data: Samples
     ) -> "TrainedHead":
-        from litesmith.training.finetune import training_key
-        from litesmith.training.picture_samples import PictureSamples
-        from litesmith.training.picture_training import PictureLesson
+        from litesmith.training.teaching.finetune import training_key
+        from litesmith.training.teaching.picture_samples import PictureSamples
+        from litesmith.training.teaching.picture_training import PictureLesson
 
         pixels, labels = self._gather(data)
         samples = PictureSamples(pixels, labels, *_split_places(data, STOPPING), names)

@@ -23,16 +23,16 @@ from litesmith.numeric.affine import rows_of
 from litesmith.passes.core.layers import Layer, layers_of, real_bias, real_values
 from litesmith.phrases import phrase
 from litesmith.training.augment import Augment
-from litesmith.training.finetune import LABELS_ONLY, record_of
 from litesmith.training.fit import Fitted, Pace, fit
 from litesmith.training.lesson import batch_size, batched, keep_on_device, precision
 from litesmith.training.ops.elementwise_ops import activated
 from litesmith.training.ops.lift import Lift, constants_of
-from litesmith.training.retrain_request import Request, Trained
-from litesmith.training.retraining import RetrainJob
 from litesmith.training.sample_arrays import TrainingSamples, gathered
 from litesmith.training.settings import Training, Watch
 from litesmith.training.step_tuner import device_named
+from litesmith.training.teaching.finetune import LABELS_ONLY, record_of
+from litesmith.training.teaching.retrain_request import Request, Trained
+from litesmith.training.teaching.retraining import RetrainJob
 from litesmith.training.weight_parameters import Free, unit_of
 from litesmith.transfer.embedding import Embedding, cut, embedding_of
 from litesmith.transfer.labelled import Labelled

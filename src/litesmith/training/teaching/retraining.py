@@ -27,18 +27,18 @@ from litesmith.tflite.describe import Described, describe
 from litesmith.tflite.file import load, refuse_output, save
 from litesmith.tflite.metadata import AttachedFile, Normalization, metadata, vocabulary_file
 from litesmith.tflite.stated_input import state_features
-from litesmith.training.picture_tasks import PICTURE_TASKS, holds_boxes, holds_masks
-from litesmith.training.picture_teaching import PictureJob, refuse_untrainable
 from litesmith.training.recipe_context import has_torch
-from litesmith.training.retrain_request import (
+from litesmith.training.settings import Look, Training, look_status
+from litesmith.training.teaching.picture_tasks import PICTURE_TASKS, holds_boxes, holds_masks
+from litesmith.training.teaching.picture_teaching import PictureJob, refuse_untrainable
+from litesmith.training.teaching.retrain_request import (
     HELD_OUT,
     NO_TUNING,
     Request,
     Retrained,
     is_scratch,
 )
-from litesmith.training.settings import Look, Training, look_status
-from litesmith.training.taught_result import TaughtNetwork
+from litesmith.training.teaching.taught_result import TaughtNetwork
 from litesmith.transfer.backbone_norm import settled
 from litesmith.transfer.confusion import Confusion, confusion
 from litesmith.transfer.embedding import cut, embedding_of
@@ -281,7 +281,7 @@ def teach_classes(request: Request, progress: Progress = silent) -> Retrained:
 def _from_scratch(request: Request, progress: Progress) -> Retrained:
     """The same with a network of the catalogue that knows nothing yet."""
     refuse_early(request)
-    from litesmith.training.from_scratch import normalised, opened, trained
+    from litesmith.training.teaching.from_scratch import normalised, opened, trained
 
     began = time.monotonic()
     request, note = normalised(request)
@@ -310,7 +310,7 @@ def _fine_tune(
     job: RetrainJob, result: Retrained, features: Model
 ) -> tuple[Model | None, Retrained]:
     """The trained model and what is said of it; None where the head alone is as good."""
-    from litesmith.training.finetune import fine_tuned
+    from litesmith.training.teaching.finetune import fine_tuned
 
     tuned = fine_tuned(features, result.learned, result.request, job.watch)
     job.say(tuned.told)

@@ -15,11 +15,11 @@ from litesmith.phrases import phrase
 from litesmith.tasks.detection import DetectionScorer
 from litesmith.tasks.detectors import grid_anchors
 from litesmith.tasks.task import Answer, padded
-from litesmith.training.detector_loss import Things, detector_loss
-from litesmith.training.moved_pictures import move_things
-from litesmith.training.picture_samples import PictureSamples, PictureStudent, on_device
 from litesmith.training.settings import Training
 from litesmith.training.student import Student
+from litesmith.training.teaching.detector_loss import Things, detector_loss
+from litesmith.training.teaching.moved_pictures import move_things
+from litesmith.training.teaching.picture_samples import PictureSamples, PictureStudent, on_device
 from litesmith.transfer.feature_maps import input_size
 from litesmith.units import number_text, percent_text
 

@@ -10,15 +10,15 @@ from litesmith.errors import CannotApply
 from litesmith.ir.types import Model
 from litesmith.passes.core.layers import Layer
 from litesmith.phrases import phrase
-from litesmith.training.detector_course import DetectorCourse
-from litesmith.training.finetune import choose_layers, restrict
 from litesmith.training.fit import Fitted, Pace, Trainable, checkpoint_of, fit
-from litesmith.training.picture_samples import PictureSamples
-from litesmith.training.retrain_request import NO_TUNING, FineTuned, Request
-from litesmith.training.segmenter_course import SegmenterCourse
 from litesmith.training.settings import Look, Training
 from litesmith.training.step_tuner import device_named, share_minutes
 from litesmith.training.student import Student
+from litesmith.training.teaching.detector_course import DetectorCourse
+from litesmith.training.teaching.finetune import choose_layers, restrict
+from litesmith.training.teaching.picture_samples import PictureSamples
+from litesmith.training.teaching.retrain_request import NO_TUNING, FineTuned, Request
+from litesmith.training.teaching.segmenter_course import SegmenterCourse
 from litesmith.transfer.head_layers import HEAD
 from litesmith.units import number_text, time_text, total_text
 

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from litesmith.tasks.detectors import LAYOUTS, grid_anchors
-from litesmith.training.detector_loss import Things, decode_boxes, detector_loss
-from litesmith.training.moved_pictures import draw_moves, move_pictures, move_things
+from litesmith.training.teaching.detector_loss import Things, decode_boxes, detector_loss
+from litesmith.training.teaching.moved_pictures import draw_moves, move_pictures, move_things
 
 
 @pytest.mark.parametrize("how", ["auto", "flip", "shift", "none"])

@@ -15,11 +15,11 @@ from litesmith.tflite.write import chunks
 from litesmith.training.augment import Augment
 from litesmith.training.fit import Checkpoint, Fitted, checkpoint_of, fit
 from litesmith.training.lesson import Aim, Lesson
-from litesmith.training.retrain_request import FineTuned, Request
 from litesmith.training.sample_arrays import TrainingSamples, gathered
 from litesmith.training.settings import Watch
 from litesmith.training.step_tuner import device_named, is_surely_less
 from litesmith.training.student import Student
+from litesmith.training.teaching.retrain_request import FineTuned, Request
 from litesmith.transfer.confusion import confusion
 from litesmith.transfer.head import Embedded, rows_of, solve_head, with_head
 from litesmith.transfer.labelled import Labelled

@@ -26,7 +26,7 @@ from litesmith.type_guards import is_path
 from litesmith.units import plain
 
 if TYPE_CHECKING:
-    from litesmith.training.picture_training import CourseMaker
+    from litesmith.training.teaching.picture_training import CourseMaker
 
 _THUMB, _QUALITY = 160, 75
 _TRUE, _SAID = (40, 200, 90), (220, 40, 40)
@@ -88,7 +88,7 @@ def _finish_detector(model: Model, strides: Sequence[int], raw: bool) -> Model:
 
 
 def _detector_course(strides: Sequence[int]) -> "CourseMaker":
-    from litesmith.training.picture_training import detector_course
+    from litesmith.training.teaching.picture_training import detector_course
 
     return detector_course(strides)
 
@@ -156,7 +156,7 @@ def _finish_segmenter(model: Model, strides: Sequence[int], raw: bool) -> Model:
 
 
 def _segmenter_course(strides: Sequence[int]) -> "CourseMaker":
-    from litesmith.training.picture_training import segmenter_course
+    from litesmith.training.teaching.picture_training import segmenter_course
 
     return segmenter_course(strides)
 

@@ -33,7 +33,7 @@ from litesmith.phrases import phrase
 from litesmith.tflite.file import digest
 from litesmith.timing.host import host
 from litesmith.timing.statistics import Row
-from litesmith.training.retrain_request import FineTuned, Request
+from litesmith.training.teaching.retrain_request import FineTuned, Request
 from litesmith.transfer.confusion import Mistake
 from litesmith.transfer.feature_maps import FeatureMap
 from litesmith.units import number_text, plain, score_text, total_text

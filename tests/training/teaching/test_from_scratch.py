@@ -19,9 +19,9 @@ from litesmith.progress import Note, Status
 from litesmith.tflite.file import load, save
 from litesmith.tflite.metadata import metadata
 from litesmith.training.recipe_context import has_torch
-from litesmith.training.retrain_request import Request, Retrained
-from litesmith.training.retraining import carry_out, default_out, default_training
 from litesmith.training.settings import TrainingRecord
+from litesmith.training.teaching.retrain_request import Request, Retrained
+from litesmith.training.teaching.retraining import carry_out, default_out, default_training
 from tests.training.flowers import backbone
 
 needs_torch = pytest.mark.skipif(not has_torch(), reason="torch is not installed: `train`")
@@ -102,7 +102,7 @@ def test_a_network_without_normalization_does_what_the_normalised_one_did(name: 
     """On the samples that say what is usual, both are the same; in the runtime too."""
     import torch
 
-    from litesmith.training.from_scratch import Normed
+    from litesmith.training.teaching.from_scratch import Normed
 
     network = Normed(catalogue.build(name, classes=5))
     random = torch.Generator().manual_seed(0)
@@ -151,7 +151,7 @@ def test_the_file_says_how_pictures_are_prepared(
 @needs_torch
 @pytest.mark.parametrize("row", catalogue.ROWS, ids=lambda row: row.name)
 def test_every_network_has_a_normalisation(row: catalogue.Row) -> None:
-    from litesmith.training.from_scratch import normalised
+    from litesmith.training.teaching.from_scratch import normalised
 
     made, note = normalised(Request(Path(row.name), "data", Path("out.tflite")))
     assert made.preparation.is_chosen

@@ -13,9 +13,9 @@ from litesmith.data.preparation import Preparation  # noqa: E402
 from litesmith.passes.core.layers import layers_of  # noqa: E402
 from litesmith.progress import Note, Status  # noqa: E402
 from litesmith.tflite.file import load, save  # noqa: E402
-from litesmith.training.retrain_request import Request, Retrained  # noqa: E402
-from litesmith.training.retraining import carry_out  # noqa: E402
 from litesmith.training.settings import TrainingRecord  # noqa: E402
+from litesmith.training.teaching.retrain_request import Request, Retrained  # noqa: E402
+from litesmith.training.teaching.retraining import carry_out  # noqa: E402
 from tests.training.flowers import backbone, write_pictures  # noqa: E402
 
 QUICK = Training(epochs=2, rate=0.003, batch=8)

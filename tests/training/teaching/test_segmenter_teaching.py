@@ -13,9 +13,9 @@ from litesmith.run.session import Session
 from litesmith.tasks.segmentation import IGNORED
 from litesmith.tflite.file import load, save
 from litesmith.tflite.metadata import metadata
-from litesmith.training.moved_pictures import draw_moves, move_maps, move_pictures
-from litesmith.training.taught_result import TaughtNetwork
-from tests.training.test_detector_teaching import backbone
+from litesmith.training.teaching.moved_pictures import draw_moves, move_maps, move_pictures
+from litesmith.training.teaching.taught_result import TaughtNetwork
+from tests.training.teaching.test_detector_teaching import backbone
 
 
 def write_masks(folder: Path, count: int, numbers: tuple[int, ...] = (1, 3), seed: int = 0) -> Path:

@@ -16,7 +16,7 @@ from litesmith.ir.types import Quant
 from litesmith.numeric.logistic import log_chances
 from litesmith.tflite.file import digest, load, save
 from litesmith.tflite.metadata import metadata
-from litesmith.training.retrain_request import Retrained
+from litesmith.training.teaching.retrain_request import Retrained
 from litesmith.transfer.embedding import cut, embedding_of
 from litesmith.transfer.head import rows_of
 from tests import zoo

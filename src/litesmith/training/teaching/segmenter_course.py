@@ -15,10 +15,10 @@ from litesmith.data.preparation import Norm
 from litesmith.ir.types import Array
 from litesmith.phrases import phrase
 from litesmith.tasks.segmentation import IGNORED
-from litesmith.training.moved_pictures import move_maps
-from litesmith.training.picture_samples import PictureSamples, PictureStudent, on_device
 from litesmith.training.settings import Training
 from litesmith.training.student import Student
+from litesmith.training.teaching.moved_pictures import move_maps
+from litesmith.training.teaching.picture_samples import PictureSamples, PictureStudent, on_device
 from litesmith.units import number_text, percent_text
 
 # Beside the mean overlap, the loss tells apart what is as good.

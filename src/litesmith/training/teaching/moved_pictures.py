@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from litesmith.ir.types import Array
 from litesmith.tasks.segmentation import IGNORED
-from litesmith.training.detector_loss import Things
+from litesmith.training.teaching.detector_loss import Things
 
 # How much larger or smaller a picture is shown, how far it moves in shares of its size, and how far
 # its brightness and contrast change.

@@ -98,9 +98,9 @@ def plan(model: Model, step: Quantize, effort: str, *, has_data: bool) -> Plan:
         raise BadInput(
             "no scheme {to!r} to quantize to; there are {schemes}", step.to, ", ".join(SCHEMES)
         )
-    curing = _curing(model, step.to) if has_data else ()
+    cured = cures(model, step.to) if has_data else ()
     if effort == "quick":
-        return Plan(((*curing, *_with(step, _ALONE)),), is_measured=False)
+        return Plan(((*cured, *_with(step, _ALONE)),), is_measured=False)
     usual = _DEFAULT[step.to]
     texts = (usual,)
     if effort == "best" and usual != _ALONE:
@@ -115,10 +115,10 @@ def plan(model: Model, step: Quantize, effort: str, *, has_data: bool) -> Plan:
             ),
         )
     front = tidying(model, (*step.keep, *step.only))
-    return Plan(tuple((*front, *curing, *_with(step, text)) for text in texts), notes)
+    return Plan(tuple((*front, *cured, *_with(step, text)) for text in texts), notes)
 
 
-def _curing(model: Model, to: str) -> Recipe:
+def cures(model: Model, to: str) -> Recipe:
     """What attention needs before it computes on integers: no op is added or taken away."""
     is_masked = any(one.masks for one in attentions(Wiring.of(model.main)))
     return (Masks(),) if SCHEMES[to].is_integer and is_masked else ()
@@ -132,7 +132,7 @@ def cured_recipe(model: Model, recipe: Recipe, data: Data) -> tuple[Recipe, tupl
     is_named = step.only or any(isinstance(name, int) for name in step.keep)
     if step.to != "int8" or step.io != "float" or is_named:
         return recipe, ()
-    recipe = (*front, *_curing(model, step.to), step)
+    recipe = (*front, *cures(model, step.to), step)
     few = context_of(take_some(data, _MOST_TRIED))
     try:
         (made,), notes = with_sequence_forms(model, (recipe,), few, is_integer=False)

@@ -1,5 +1,6 @@
 """Mixtures of float and integers that a search asks for, and asks for again after a restart."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,8 @@ from litesmith.passes.core.recipe import parse, step_name
 from litesmith.search.trial.budget import Budget, Goal, Limits
 from litesmith.search.trial.data_split import split
 from litesmith.search.trial.target_place import Place
-from litesmith.search.tuning.decision_tree import Candidate, State
-from litesmith.search.tuning.mixed_precision import mixed_candidates
+from litesmith.search.tuning.decision_tree import BRANCHES, Candidate, State
+from litesmith.search.tuning.mixed_precision import mixed_candidates, recipe_by_blocks
 from litesmith.search.tuning.tune_trials import TuneTrials
 from litesmith.tflite.file import load, save
 from tests.search.choosing.taught import BLINK, record
@@ -90,14 +91,29 @@ def test_mixtures_save_what_int8_ruins_and_are_the_same_after_a_restart(tmp_path
     assert again.fresh == 0
 
 
-def test_a_transformer_is_mixed_by_its_blocks_first(tmp_path: Path) -> None:
+def test_a_transformer_is_spared_by_its_blocks_and_has_its_masks_cut(tmp_path: Path) -> None:
     save(transformer(1, stretch=300), tmp_path / "model.tflite")
     made = workshop(tmp_path)
-    (asked, *others) = tried(made)
-    assert asked.name == "mixed-blocks" and "keep=" in asked.recipe
-    snr = [made.records[name].value for name in ("int8", "mixed-blocks")]
+    state = state_of(made)
+    state.blocks = partial(recipe_by_blocks, made)
+    for name in ("int8", "blocks", "ranges"):
+        (branch,) = (one for one in BRANCHES if one.name == name)
+        for candidate in branch.candidates(state):
+            assert "masks" in [step_name(step) for step in parse(candidate.recipe)]
+            made.try_candidate(candidate)
+    assert "keep=" in made.records["int8-blocks"].recipe
+    snr = [made.records[name].value for name in ("int8", "int8-blocks")]
     assert snr[0] is not None and snr[1] is not None and snr[1] > snr[0] + 6
-    assert not others or made.records["mixed-blocks"].status == "misses"
+
+
+def test_a_network_of_layers_has_no_blocks_to_spare(tmp_path: Path) -> None:
+    made = workshop(tmp_path)
+    state = state_of(made)
+    state.blocks = partial(recipe_by_blocks, made)
+    (branch,) = (one for one in BRANCHES if one.name == "blocks")
+    made.try_candidate(Candidate("int8", "int8", BASE, ""))
+    assert branch.why_not(state) == "the model is no transformer and no recurrent network"
+    assert list(branch.candidates(state)) == []
 
 
 def test_without_a_scored_int8_model_there_is_nothing_to_mix(tmp_path: Path) -> None:

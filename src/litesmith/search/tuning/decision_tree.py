@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from litesmith.calibration.quantize_effort import plan, tidying
+from litesmith.blocks.structure import structure_of
+from litesmith.calibration.quantize_effort import cures, plan, tidying
 from litesmith.evidence.tuning import FITS, FLOAT, SET_ASIDE
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import is_float, parse, text_of
@@ -28,7 +29,7 @@ _SMALL = ("size", "download")
 _EIGHTS = ("int8", "int8-fastest")
 
 # The branches that end in 8-bit integers.
-EIGHT_BITS = ("int8", "ranges", "equalize", "round", "qat")
+EIGHT_BITS = ("int8", "blocks", "ranges", "equalize", "round", "qat")
 
 
 class Candidate(NamedTuple):
@@ -53,6 +54,7 @@ class State:
     records    what was tried, by name
     why_fixed  why nothing can be trained; "" where it can
     mixtures   more recipes in mixed precision, asked for once these are wanted
+    blocks     makes the recipe whose wider forms spare sums and normalizations; "" where none do
     fastest    tells which ops a recipe had better leave float, where ops can be timed
     integer_io True where inputs and outputs are to be integers too
     is_wide_slow  True where time counts, and int16 has reference kernels alone
@@ -65,6 +67,7 @@ class State:
     minimize: str
     why_fixed: str = ""
     mixtures: "Callable[[State], Iterator[Candidate]] | None" = None
+    blocks: Callable[[str], str] | None = None
     fastest: Callable[[str], FastestForms | None] | None = None
     limits: Limits = field(default_factory=Limits)
     records: dict[str, TriedModel] = field(default_factory=dict[str, TriedModel])
@@ -159,7 +162,7 @@ class State:
     def eight(self, text: str) -> str:
         """A recipe that makes int8, with the forms of ops that are fastest."""
         found = self.by_kernels("int8")
-        recipe = parse(f"{self.tidy}{text}")
+        recipe = (*tidying(self.model, ()), *cures(self.model, "int8"), *parse(text))
         return text_of(with_forms(recipe, found) if found and found.is_other else recipe)
 
 
@@ -202,6 +205,12 @@ def _if_wide_pays(state: State) -> str:
 
 def _if_int8_misses(state: State) -> str:
     return _if_float(state) or state.why_enough
+
+
+def _if_blocks_are_ruined(state: State) -> str:
+    other = phrase("the model is no transformer and no recurrent network")
+    is_one = state.blocks is not None and structure_of(state.model).is_sequential
+    return _if_int8_misses(state) or ("" if is_one else other)
 
 
 def _if_trainable(state: State) -> str:
@@ -259,6 +268,13 @@ def _until_it_fits(
                 yield Candidate(name, branch, state.eight(text), why)
 
     return candidates
+
+
+def _by_blocks(state: State) -> Iterator[Candidate]:
+    recipe = state.blocks(_usual(state, "int8")) if state.blocks is not None else ""
+    if recipe:
+        why = phrase("normalizations, sums between blocks and recurrent state stay float")
+        yield Candidate("int8-blocks", "blocks", recipe, why)
 
 
 def _mixed(state: State) -> Iterator[Candidate]:
@@ -367,6 +383,12 @@ BRANCHES = (
         phrase("Does int16 data with 8-bit weights fit?"),
         _if_wide_pays,
         _one("int16x8", phrase("the accuracy of float with weights of 8 bits")),
+    ),
+    Branch(
+        "blocks",
+        phrase("Do sums and normalizations in float save int8?"),
+        _if_blocks_are_ruined,
+        _by_blocks,
     ),
     Branch(
         "ranges",
@@ -515,9 +537,9 @@ MICRO_BRANCHES = (
 
 def foresee(branches: Sequence[Branch], state: State) -> Iterator[Candidate]:
     """What these branches will try should nothing new be known by then, in their order. Mixtures
-    depend on what was tried before them."""
+    depend on what was tried before them, and forms of blocks on what the data makes of tensors."""
     for branch in branches:
-        if branch.candidates is not _mixed and not branch.why_not(state):
+        if branch.candidates not in (_by_blocks, _mixed) and not branch.why_not(state):
             yield from map(state.fit, branch.candidates(state))
 
 

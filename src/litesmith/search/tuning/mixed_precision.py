@@ -288,12 +288,6 @@ def mixed_candidates(trials: TuneTrials, state: State) -> Iterator[Candidate]:
     base = _base(state)
     if base is None:
         return
-    by_blocks = _by_blocks(trials, base)
-    if by_blocks:
-        why = phrase("normalizations, sums between blocks and recurrent state stay float")
-        yield Candidate("mixed-blocks", "mixed", by_blocks, why)
-        if state.records["mixed-blocks"].room.estimate >= 0:
-            return
     try:
         ladder = _ladder(trials, base, slower=state.is_small_wanted)
     except Lost:
@@ -316,17 +310,13 @@ def mixed_candidates(trials: TuneTrials, state: State) -> Iterator[Candidate]:
         yield Candidate(name, "mixed", fitting[0].wide_recipe(base), why)
 
 
-def _by_blocks(trials: TuneTrials, base: str) -> str:
+def recipe_by_blocks(trials: TuneTrials, base: str) -> str:
     """The recipe with wider forms where int8 ruins a transformer or a recurrent network, known
-    without telling ops apart; "" for other networks."""
+    without telling ops apart; "" for other networks. The recipe keeps no op by its number."""
     few = take_some(trials.split.calibration, CALIBRATION_SAMPLES)
-    recipe, place, step = _quantize_step(base)
-    # Numbers of ops hold no more where ops are added.
-    keep = tuple(name for name in step.keep if isinstance(name, str))
-    recipe = (*recipe[:place], replace(step, keep=keep), *recipe[place + 1 :])
     try:
         (made,), notes = with_sequence_forms(
-            trials.model, (recipe,), context_of(few), is_integer=False
+            trials.model, (parse(base),), context_of(few), is_integer=False
         )
     except CannotApply:
         return ""

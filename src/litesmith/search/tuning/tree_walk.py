@@ -43,7 +43,11 @@ from litesmith.search.tuning.decision_tree import (
     float_candidate,
     foresee,
 )
-from litesmith.search.tuning.mixed_precision import find_fastest_forms, mixed_candidates
+from litesmith.search.tuning.mixed_precision import (
+    find_fastest_forms,
+    mixed_candidates,
+    recipe_by_blocks,
+)
 from litesmith.search.tuning.replay import Opened
 from litesmith.search.tuning.tune_trials import TuneTrials
 from litesmith.tflite.file import digest, load
@@ -287,6 +291,9 @@ class Search:
         def mixtures(state: State) -> Iterator[Candidate]:
             return mixed_candidates(self.trials, state)
 
+        def blocks(base: str) -> str:
+            return recipe_by_blocks(self.trials, base)
+
         def fastest(base: str) -> FastestForms | None:
             return find_fastest_forms(self.trials, base)
 
@@ -296,6 +303,7 @@ class Search:
             self.request.minimize,
             self._why_fixed(),
             mixtures,
+            blocks,
             fastest,
             self.request.limits,
             records,

@@ -158,3 +158,15 @@ def test_an_image_is_read_once_for_its_score_and_its_group(tmp_path: Path) -> No
     for path in tmp_path.iterdir():
         path.write_bytes(b"")  # what was read is known
     assert count(data) == 6
+
+
+def test_quiet_clips_are_alike_only_where_they_are_copies() -> None:
+    """Clips of near silence are close to each other beside loud ones, and are no copies for it."""
+    random = np.random.default_rng(0)
+    loudness = np.repeat([1.0, 0.01], 30)[:, None]
+    clips = random.normal(size=(60, 4000)) * loudness
+    again = clips[40:45] + random.normal(size=(5, 4000)) * 0.0005
+    rows = np.concatenate([clips, again]).astype(np.float32)
+    groups = item_groups(open_data({"x": rows}, reading(1, 4000)))
+    assert len(np.unique(groups)) == 60
+    assert (groups[40:45] == groups[60:]).all()

@@ -1,7 +1,8 @@
 """Which samples are independent: copies and near copies form a group, as does what the user says.
 
 An item is kept as a sketch, a few numbers of it: of an image its colours on a grid of 8 × 8,
-without brightness and contrast; of other numbers themselves, or sums of them where they are many.
+without brightness and contrast; of a sound sums of its numbers, without its loudness; of other
+numbers themselves, or sums of them where they are many.
 Two items whose sketches are near each other are copies. How near is judged by the data: where many
 items are about as near by nature, as readings of two sensors are, only what is nearer still counts.
 
@@ -32,6 +33,9 @@ Numbers = NDArray[np.int64]  # the group of each item, counted from 0 in the ord
 # An image is seen on a grid of so many fields a side; other numbers as so many sums at most.
 # Of fewer numbers that differ, two items are near by chance.
 _GRID, _SUMS, _LEAST_NUMBERS = 8, 256, 4
+
+# So many numbers in a row, or more, are a sound.
+_SOUND = 4_000
 
 # The distance of copies at most, as a part of the distance that two items usually have: images that
 # were shifted by 2 %, turned by 5° or saved again stay inside, and 16 of the 12 million pairs of
@@ -75,9 +79,9 @@ def sketch_arrays(arrays: Sequence[Array]) -> Sketch | None:
 
 def _number_sketch(arrays: Sequence[Array]) -> Sketch | None:
     numbers = [a for a in arrays if a.size]
-    if not numbers:
+    if not any(a.min() < a.max() for a in numbers):  # silence is not alike for being silent
         return None
-    values = np.concatenate([_sums(a.reshape(-1).astype(np.float32)) for a in numbers])
+    values = np.concatenate([_sums(_as_loud(a.astype(np.float32))) for a in numbers])
     return Sketch(values) if np.isfinite(values).all() else None
 
 
@@ -113,6 +117,17 @@ def _sums(values: NDArray[np.float32]) -> NDArray[np.float32]:
     signs = random.integers(0, 2, values.size).astype(np.float32) * 2 - 1
     places = random.integers(0, _SUMS, values.size)
     return np.bincount(places, values * signs, _SUMS).astype(np.float32)
+
+
+def _as_loud(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """A sound as loud as any other, in a row: beside loud sounds, quiet ones would be alike for
+    being quiet. Other numbers as they are, in a row."""
+    row = values.reshape(-1)
+    if row.size < _SOUND or row.size > max(values.shape):
+        return row
+    row = row - row.mean()
+    size = float(np.sqrt(np.square(row).mean()))
+    return row / np.float32(size) if size > 0 else row
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,6 @@ from litesmith.units import (
     bytes_text,
     change_text,
     count_text,
-    ratio_text,
     score_text,
     time_text,
     total_text,
@@ -137,10 +136,7 @@ def _time_tile(view: GraphView) -> tuple[str, str, str] | None:
     known = [model.timing.run_us for model in view.models if model.timing.run_us]
     if len(known) < len(view.models):
         return None
-    below = ""
-    if view.is_pair:
-        ratio = ratio_text(known[1] / known[0])
-        below = phrase("{ratio} of {time}", ratio, time_text(known[0]))
+    below = phrase("from {time}", time_text(known[0])) if view.is_pair else ""
     return phrase("Time of a run"), time_text(known[-1]), below
 
 

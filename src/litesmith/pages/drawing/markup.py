@@ -1,5 +1,6 @@
 """HTML by construction: text is said in the language in use and escaped, unless made here."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -17,6 +18,9 @@ class Html:
 
 Child = str | Html | None
 _EMPTY = frozenset(("br", "input", "meta"))
+
+# The spaces inside of a number with its unit or its interval, where no line ends.
+_BETWEEN = re.compile(r"(?<=[\d×,;]) (?!\[)| (?=[\d×%])")
 
 # Elements that hold names, commands and programs, which are the same in every language.
 _AS_IS = frozenset(("b", "code", "kbd", "pre", "script", "style"))
@@ -76,7 +80,7 @@ def number_cell(title: str, words: str, below: str, key: float | None) -> Html:
 
 
 def _unbroken(words: str) -> Html | None:
-    return as_is(say(words).replace(" ", "\u00a0").replace("\u00a0[", " ["))
+    return as_is(_BETWEEN.sub("\u00a0", say(words)))
 
 
 def bullets(lines: Sequence[Child]) -> Html | None:

@@ -38,6 +38,9 @@ _SIGNS: dict[str, str] = {
 # Reasons to skip something are the same for many ops; so many lines say enough.
 _MOST_SKIPPED = 5
 
+# Characters of a recipe that stand in the table.
+_MOST_RECIPE = 160
+
 
 def status_words(status: str) -> str:
     """`✓ fits`"""
@@ -215,8 +218,16 @@ def _why(entry: Entry) -> tuple[Html | None, ...]:
     details = tag("details", tag("summary", count), bullets(lines))
     return (
         *(tag("p", reason) for reason in entry.reasons),
-        tag("code", entry.recipe) if entry.recipe else None,
+        _recipe(entry.recipe),
         tag("p", tag("small", whole)) if (whole := whole_words(entry.takers)) else None,
         tag("small", " ", took) if took else None,
         details if lines else None,
     )
+
+
+def _recipe(text: str) -> Html | None:
+    """A recipe; a long one, as of mixtures that name hundreds of ops, behind its beginning."""
+    if len(text) <= _MOST_RECIPE:
+        return tag("code", text) if text else None
+    beginning = tag("summary", tag("code", f"{text[:_MOST_RECIPE].rstrip()} …"))
+    return tag("details", beginning, tag("code", text))

@@ -5,7 +5,7 @@ tidy/        the same results with less: `cleanup`, `fold`, `fuse`, `upgrade`, `
 quantizing/  smaller numbers: `quantize`, `correct`, `round`, `equalize`, `masks`, `level`,
              `smooth`, `qat`
 shrinking/   fewer or fewer different weights: `prune`, `cluster`, `sparsify`
-rewriting/   the same model with other ops: `rewrite`, `replace`
+rewriting/   the same model with other ops: `rewrite`, `replace`, `hoist`
 
 Those for microcontrollers, `arrange` and `encode`, are in the room `micro`.
 
@@ -28,6 +28,7 @@ STEPS = {
     "equalize": "litesmith.passes.quantizing.equalize:Equalize",
     "fold": "litesmith.passes.tidy.fold:Fold",
     "fuse": "litesmith.passes.tidy.fuse:Fuse",
+    "hoist": "litesmith.passes.rewriting.hoist:Hoist",
     "level": "litesmith.passes.quantizing.level:Level",
     "masks": "litesmith.passes.quantizing.masks:Masks",
     "prune": "litesmith.passes.shrinking.prune:Prune",

@@ -1,6 +1,6 @@
 """LSTM and GRU: as one op, in a loop, or unrolled step by step."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from litesmith.blocks.wiring import Wiring, data_of, is_weighted
@@ -136,6 +136,13 @@ def _feeding(wiring: Wiring, op: Op, state: Tensor | None, depth: int = 6) -> It
         elif maker.kind in _SUMS or maker.kind == "LOGISTIC":
             yield maker
             yield from _feeding(wiring, maker, state, depth - 1)
+
+
+def step_layers(graph: Graph, found: Iterable[Cell]) -> dict[Op, None]:
+    """The layers of all steps, in order: also of a first one that is given no state, which is no
+    `Cell`, but shares their weights."""
+    weights = {op.inputs[1] for cell in found for op in cell.layers}
+    return {op: None for op in graph.ops if is_weighted(op) and op.inputs[1] in weights}
 
 
 def chains(found: list[Cell]) -> list[list[Cell]]:

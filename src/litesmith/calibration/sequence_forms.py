@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from litesmith.anatomy.footprint import op_macs
+from litesmith.blocks.recurrence import step_layers
 from litesmith.blocks.structure import Structure, structure_of
 from litesmith.blocks.wiring import Wiring, data_of, only_moves
 from litesmith.ir.ops import OPS
@@ -110,7 +111,8 @@ def _wide(model: Model, layers: Collection[Op], *, is_integer: bool) -> Iterator
     pieces |= {*_sums(model, structure), *_products(model, structure)}
     steps = [cell for one in structure.recurrence for cell in one]
     handing = {op for cell in steps for op in cell.ops}
-    handing |= _moving(model, {*handing, *layers})
+    handing |= _following(model, {*handing, *step_layers(model.main, steps)})
+    handing |= _moved_to(model, {*handing, *layers}) if layers else set[Op]()
     for place, op in enumerate(model.main.ops):
         is_real = any(tensor.dtype == "float32" for tensor in op.outputs)
         is_between = is_integer and is_real and op.kind in _BETWEEN
@@ -120,21 +122,29 @@ def _wide(model: Model, layers: Collection[Op], *, is_integer: bool) -> Iterator
             yield place
 
 
-def _moving(model: Model, ops: Collection[Op]) -> set[Op]:
-    """What only moves values that these ops have made, or that they alone read."""
+def _following(model: Model, ops: Collection[Op]) -> set[Op]:
+    """What only moves, adds, multiplies or bends values that these ops have made."""
     wiring, found = Wiring.of(model.main), {*ops}
     for op in model.main.ops:
-        if _moves(op) and all(wiring.makers.get(tensor) in found for tensor in data_of(op)):
+        data = data_of(op)
+        is_simple = _moves(op) or op.kind in ("ADD", "LOGISTIC", "MUL", "SUB", "TANH")
+        if is_simple and data and found.issuperset(map(wiring.makers.get, data)):
             found.add(op)
+    return found.difference(ops)
+
+
+def _moved_to(model: Model, ops: Collection[Op]) -> set[Op]:
+    """What only moves values that these ops alone read."""
+    wiring, found = Wiring.of(model.main), {*ops}
     for op in reversed(model.main.ops):
         readers = [one for made in op.outputs for one in wiring.readers.get(made, ())]
         if _moves(op) and readers and found.issuperset(readers):
             found.add(op)
-    return found - {*ops}
+    return found.difference(ops)
 
 
 def _moves(op: Op) -> bool:
-    return op.kind == "CONCATENATION" or only_moves(op)
+    return op.kind in ("CONCATENATION", "PACK") or only_moves(op)
 
 
 def _wide_layers(model: Model, recipe: Recipe, context: Context) -> set[Op]:
@@ -144,8 +154,7 @@ def _wide_layers(model: Model, recipe: Recipe, context: Context) -> set[Op]:
     steps = [cell for one in structure_of(model).recurrence for cell in one]
     if not steps or not isinstance(step, Quantize) or step.io != "float":
         return set()
-    layers = {op for cell in steps for op in cell.layers if layer_of(op)}
-    return layers | set(_hearing(model, context))
+    return {*filter(layer_of, step_layers(model.main, steps)), *_hearing(model, context)}
 
 
 def _hearing(model: Model, context: Context) -> Iterator[Op]:

@@ -72,7 +72,7 @@ def test_steps_with_weights_of_their_own_are_left_alone() -> None:
 
 
 def test_it_is_worth_it_where_weights_are_many() -> None:
-    assert is_worth_hoisting(unrolled_lstm(width=128))
+    assert is_worth_hoisting(unrolled_lstm(width=256))
     assert not is_worth_hoisting(unrolled_lstm())
     b = Builder()
     assert not is_worth_hoisting(b.model(dense(b, b.input("x", (1, 4)), 8, 1)))

@@ -29,7 +29,7 @@ from litesmith.passes.quantizing.masks import Masks
 from litesmith.passes.quantizing.qat import Qat
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.passes.quantizing.round import Round
-from litesmith.passes.rewriting.hoist import Hoist, is_worth_hoisting
+from litesmith.passes.tidy.hoist import Hoist, is_worth_hoisting
 from litesmith.phrases import phrase
 from litesmith.precision.fastest_forms import (
     FastestForms,

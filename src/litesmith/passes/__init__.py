@@ -1,11 +1,12 @@
 """Steps: each takes a model and returns a better one. `STEPS` is the list of all of them.
 
 core/        what a step, a recipe, a scheme and a layer are
-tidy/        the same results with less: `cleanup`, `fold`, `fuse`, `upgrade`, `borders`, `resize`
+tidy/        the same results with less: `cleanup`, `fold`, `fuse`, `hoist`, `upgrade`,
+             `borders`, `relayout`, `resize`
 quantizing/  smaller numbers: `quantize`, `correct`, `round`, `equalize`, `masks`, `level`,
              `smooth`, `qat`
 shrinking/   fewer or fewer different weights: `prune`, `cluster`, `sparsify`
-rewriting/   the same model with other ops: `rewrite`, `replace`, `hoist`
+rewriting/   the same model with other ops: `rewrite`, `replace`
 
 Those for microcontrollers, `arrange` and `encode`, are in the room `micro`.
 
@@ -28,7 +29,7 @@ STEPS = {
     "equalize": "litesmith.passes.quantizing.equalize:Equalize",
     "fold": "litesmith.passes.tidy.fold:Fold",
     "fuse": "litesmith.passes.tidy.fuse:Fuse",
-    "hoist": "litesmith.passes.rewriting.hoist:Hoist",
+    "hoist": "litesmith.passes.tidy.hoist:Hoist",
     "level": "litesmith.passes.quantizing.level:Level",
     "masks": "litesmith.passes.quantizing.masks:Masks",
     "prune": "litesmith.passes.shrinking.prune:Prune",

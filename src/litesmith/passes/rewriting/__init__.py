@@ -1,6 +1,5 @@
 """Steps that express a model with other ops.
 
-hoist.py           `hoist`: inputs of an unrolled recurrence, all steps at once
 replace.py         `replace`: ops become one custom op; patterns of ops as text
 rewrite.py         `rewrite`: for accelerators that know only some ops
 rewrite_layers.py  convolutions, fully connected layers, means, pools, sizes

@@ -8,7 +8,7 @@ import pytest
 from litesmith import Builder, Model
 from litesmith.ir.types import Tensor
 from litesmith.passes.core.recipe import apply
-from litesmith.passes.rewriting.hoist import is_worth_hoisting
+from litesmith.passes.tidy.hoist import is_worth_hoisting
 from tests.zoo_blocks import dense, noise, runner, two_product_lstm, unrolled_gru, unrolled_lstm
 
 

@@ -139,6 +139,28 @@ def unrolled_lstm(steps: int = 3, width: int = 8) -> Model:
     return b.model(hidden)
 
 
+def two_product_lstm(steps: int = 3, width: int = 8, *, has_front: bool = False) -> Model:
+    """An LSTM whose steps multiply input and state apart, as Keras and PyTorch write it, and a
+    layer behind it; with `has_front` also one before it."""
+    b = Builder()
+    whole = b.input("x", (1, steps, 4))
+    if has_front:
+        whole = dense(b, whole, 4, 9)
+    weights = [b.const(noise(4 * width, n, seed=n)) for n in (4, width)]
+    bias = b.const(noise(4 * width, seed=1))
+    state, hidden = b.input("c", (1, width)), b.input("h", (1, width))
+    for n in range(steps):
+        x = b.op("RESHAPE", b.op("SLICE", whole, [0, n, 0], [1, 1, 4]), [1, 4])
+        given = b.op("FULLY_CONNECTED", x, weights[0], bias)
+        gates = b.op("ADD", given, b.op("FULLY_CONNECTED", hidden, weights[1], None))
+        parts = [b.op("SLICE", gates, [0, k * width], [1, width]) for k in range(4)]
+        entry, keep, out = (b.op("LOGISTIC", parts[k]) for k in (0, 1, 2))
+        fresh = b.op("MUL", entry, b.op("TANH", parts[3]))
+        state = b.op("ADD", b.op("MUL", keep, state), fresh)
+        hidden = b.op("MUL", out, b.op("TANH", state))
+    return b.model(dense(b, hidden, 4, 5))
+
+
 def unrolled_gru(steps: int = 2, width: int = 8) -> Model:
     b = Builder()
     hidden = b.input("h", (1, width))

@@ -1,5 +1,7 @@
 """Transformers and recurrent networks have wider forms where int8 ruins them; others none."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,7 @@ from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import apply, parse
 from litesmith.passes.quantizing.quantize import Quantize
 from tests.zoo import convnet
-from tests.zoo_blocks import runner, tokens, transformer, unrolled_lstm
+from tests.zoo_blocks import runner, tokens, transformer, two_product_lstm, unrolled_lstm
 
 
 def text_data(model: Model) -> Data:
@@ -63,12 +65,56 @@ def test_quantize_comes_nearer_to_the_float_model_than_int8_alone(is_integer: bo
     assert noise_of(model, made) < noise_of(model, alone) / 2
 
 
-def test_the_state_of_a_recurrence_takes_int16_where_all_is_integers() -> None:
-    model = unrolled_lstm()
-    random = np.random.default_rng(0)
+def state_rows(model: Model, count: int, seed: int = 0, far: float = 1) -> dict[str, np.ndarray]:
+    """Inputs of a recurrence; of `x`, one channel reaches so many times as far as the others."""
+    random = np.random.default_rng(seed)
     shapes = {t.name: t.shape for t in model.main.inputs}
-    data = {n: random.normal(size=(32, *s[1:])).astype(np.float32) for n, s in shapes.items()}
+    rows = {n: random.normal(size=(count, *s[1:])).astype(np.float32) for n, s in shapes.items()}
+    rows["x"][..., 0] *= far
+    return rows
+
+
+def recurrent_noise(model: Model, made: Model) -> float:
+    given = state_rows(model, 30, seed=3)
+    rows = [[array[n : n + 1] for array in given.values()] for n in range(30)]
+    wanted, found = (np.concatenate(list(map(runner(one), rows))) for one in (model, made))
+    return float(((found - wanted) ** 2).sum() / (wanted**2).sum())
+
+
+@pytest.mark.parametrize("make", [unrolled_lstm, two_product_lstm])
+def test_the_state_of_a_recurrence_takes_int16_where_all_is_integers(
+    make: Callable[[], Model],
+) -> None:
+    model = make()
+    data = open_data(state_rows(model, 32), model)
     todo = plan(model, Quantize(), "quick", has_data=True)
-    made = carry_out(model, todo, open_data(data, model)).change.model
-    states = [op for op in made.main.ops if op.kind == "ADD"]
+    made = carry_out(model, todo, data).change.model
+    states = [op for op in made.main.ops if op.kind in ("ADD", "LOGISTIC", "MUL", "TANH")]
     assert states and all(op.outputs[0].dtype == "int16" for op in states)
+    alone = apply(model, "quantize", context_of(data)).model
+    assert recurrent_noise(model, made) < recurrent_noise(model, alone) / 2
+
+
+def test_layers_behind_a_recurrence_stay_int8() -> None:
+    model = two_product_lstm()
+    todo = plan(model, Quantize(), "quick", has_data=True)
+    made = carry_out(model, todo, open_data(state_rows(model, 32), model)).change.model
+    layers = [op for op in made.main.ops if op.kind == "FULLY_CONNECTED"]
+    assert [op.outputs[0].dtype for op in layers] == [*["int16"] * 6, "int8"]
+
+
+def test_what_callers_hand_over_in_int8_is_taken_by_int8_layers() -> None:
+    model = unrolled_lstm()
+    todo = plan(model, Quantize(io="int8"), "quick", has_data=True)
+    made = carry_out(model, todo, open_data(state_rows(model, 32), model)).change.model
+    dtypes = {tensor.name: tensor.dtype for tensor in made.main.inputs}
+    assert dtypes["x"] == dtypes["h"] == "int8"
+
+
+@pytest.mark.parametrize(("far", "dtype"), [(20.0, "int16"), (1.0, "int8")])
+def test_a_layer_that_reads_far_channels_of_an_input_takes_int16(far: float, dtype: str) -> None:
+    model = two_product_lstm(has_front=True)
+    todo = plan(model, Quantize(), "quick", has_data=True)
+    made = carry_out(model, todo, open_data(state_rows(model, 32, far=far), model)).change.model
+    first = next(op for op in made.main.ops if op.kind == "FULLY_CONNECTED")
+    assert first.outputs[0].dtype == dtype

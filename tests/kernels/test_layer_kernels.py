@@ -6,7 +6,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from litesmith import Builder, CannotApply, Model, Quant
+from litesmith.kernels.graph_programs import prepare_op
 from litesmith.kernels.programs.pack_weights import MOST, pack_dense
+from litesmith.kernels.programs.program import Kernel
 from tests.draws import draws
 from tests.kernels.one_op import assert_same, image, needs_numba, numbers, seeds, weight, whole
 
@@ -186,3 +188,17 @@ def test_a_bias_of_32_bits_is_computed_otherwise_and_refused() -> None:
     )
     with pytest.raises(CannotApply, match="int64"):
         whole(b.model(y).main)
+
+
+@needs_numba
+def test_layers_that_share_a_weight_share_its_packed_form() -> None:
+    rng = np.random.default_rng(0)
+    b = Builder()
+    own = weight(b, numbers(rng, (32, 16), "int8"), np.full(32, 0.01), 0)
+    rows = [image(b, (1, 16), 0.01, name) for name in "xy"]
+    made = [b.op("FULLY_CONNECTED", x, own, None, dtype="int16", quant=Quant.of(0.1)) for x in rows]
+    model = b.model(*made)
+    assert_same(model, rng)
+    steps = [prepare_op(op)[0] for op in model.main.ops]
+    first, second = (one.kept for one in steps if isinstance(one, Kernel))
+    assert first is second is not None

@@ -158,6 +158,35 @@ def test_concatenations(shape: tuple[int, ...], axis: int, count: int, seed: int
 
 
 @needs_numba
+@pytest.mark.parametrize("kind", ["SLICE", "SPLIT", "SPLIT_V", "STRIDED_SLICE", "UNPACK"])
+@draws(15)
+@given(shape=shapes, count=st.integers(1, 4), seed=seeds)
+def test_parts_along_one_axis(kind: str, shape: tuple[int, ...], count: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    axis = int(rng.integers(len(shape)))
+    shape = (*shape[:axis], shape[axis] * count, *shape[axis + 1 :])
+    b, quant = Builder(), Quant.of(scale(rng))
+    x = image(b, shape, float(quant.scale[0]))
+    made = {"dtype": "int16", "quant": quant}
+    begin = int(rng.integers(shape[axis]))
+    begins = [begin if n == axis else 0 for n in range(len(shape))]
+    sizes = [-1 if n == axis else size for n, size in enumerate(shape)]
+    if kind == "SPLIT":
+        y = b.op(kind, np.int32(axis), x, num_splits=count, **made)
+    elif kind == "SPLIT_V":
+        parts = [1] * (shape[axis] - 1) + [1]
+        y = b.op(kind, x, parts, np.int32(axis), num_splits=len(parts), **made)
+    elif kind == "UNPACK":
+        y = b.op(kind, x, num=shape[axis], axis=axis, **made)
+    elif kind == "SLICE":
+        y = b.op(kind, x, begins, sizes, **made)
+    else:
+        y = b.op(kind, x, begins, list(shape), [1] * len(shape), **made)
+    outputs = y if isinstance(y, tuple) else (y,)
+    assert_same(b.model(*outputs), rng)
+
+
+@needs_numba
 @draws(25)
 @given(shapes, seeds)
 def test_padding(shape: tuple[int, ...], seed: int) -> None:

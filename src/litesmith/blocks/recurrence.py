@@ -1,6 +1,6 @@
 """LSTM and GRU: as one op, in a loop, or unrolled step by step."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from litesmith.blocks.wiring import Wiring, data_of, is_weighted
@@ -26,8 +26,8 @@ class Cell(NamedTuple):
     kind    LSTM or GRU
     before  the state that the step is given
     after   the state that it hands on
-    ops     what the new state is made by, from the gates on
-    layers  the layers whose results the gates are
+    ops     what the new state is made by, from the sums that the gates read on
+    layers  the layers whose results the gates read
     """
 
     kind: str
@@ -61,12 +61,16 @@ def _cell(wiring: Wiring, total: Op) -> Cell | None:
     if curve is None or curve.kind != "TANH":
         return None
     is_gru = gate is other or _is_rest(wiring, gate, other)
-    gates = [op for op in (gate, other) if op.kind == "LOGISTIC"]
-    pieces = [*gates, curve, *products, total]
-    pieces += () if is_gru else _output(wiring, total)
-    layers = dict.fromkeys(layer for one in (*gates, curve) for layer in _layers(wiring, one))
+    state = wiring.origin(value)
+    more = list(_reset(wiring, curve, state) if is_gru else _output(wiring, total))
+    pieces = [op for op in (gate, other) if op.kind == "LOGISTIC"] + [curve]
+    gates = [*pieces, *(op for op in more if op.kind == "LOGISTIC")]
+    fed = dict.fromkeys(op for one in gates for op in _feeding(wiring, one, state))
+    layers = tuple(op for op in fed if is_weighted(op))
+    sums = [op for op in fed if not is_weighted(op)]
     kind = "GRU" if is_gru else "LSTM"
-    return Cell(kind, value, total.outputs[0], tuple(dict.fromkeys(pieces)), tuple(layers))
+    inner = dict.fromkeys([*sums, *pieces, *products, total, *more])
+    return Cell(kind, value, total.outputs[0], tuple(inner), layers)
 
 
 def _gate_and_value(wiring: Wiring, product: Op) -> tuple[Op, Tensor] | None:
@@ -92,21 +96,53 @@ def _is_rest(wiring: Wiring, gate: Op, other: Op) -> bool:
 
 
 def _output(wiring: Wiring, total: Op) -> Iterator[Op]:
-    """What an LSTM's output is made of its state by."""
+    """What an LSTM's output is made of its state by, and the gate that lets it out."""
     for curve in wiring.users(total.outputs[0]):
         if curve.kind == "TANH":
             yield curve
-            yield from (op for op in wiring.users(curve.outputs[0]) if op.kind == "MUL")
+            for product in wiring.users(curve.outputs[0]):
+                if product.kind == "MUL":
+                    yield product
+                    yield from _gate(wiring, product)
 
 
-def _layers(wiring: Wiring, op: Op, depth: int = 6) -> Iterator[Op]:
-    """The layers whose results, added up, an op reads."""
+def _reset(wiring: Wiring, curve: Op, state: Tensor | None) -> Iterator[Op]:
+    """What of a GRU's state goes into its candidate, where layers read it, and the gate."""
+    for layer in _feeding(wiring, curve, state):
+        joined = wiring.maker(layer.inputs[0]) if is_weighted(layer) else None
+        parts = () if joined is None else data_of(joined)
+        makers = [joined, *map(wiring.maker, parts)]
+        for op in makers:
+            if op is not None and op.kind == "MUL" and state in map(wiring.origin, data_of(op)):
+                yield op
+                yield from _gate(wiring, op)
+
+
+def _gate(wiring: Wiring, product: Op) -> Iterator[Op]:
+    found = _gate_and_value(wiring, product) if len(data_of(product)) == 2 else None
+    if found is not None:
+        yield found[0]
+
+
+def _feeding(wiring: Wiring, op: Op, state: Tensor | None, depth: int = 6) -> Iterator[Op]:
+    """What an op is made of: sums, products and gates, back to layers or the state, and these
+    layers."""
     for tensor in data_of(op):
         maker = wiring.maker(tensor)
-        if maker is not None and is_weighted(maker):
+        if maker is None or wiring.origin(tensor) is state or not depth:
+            continue
+        if is_weighted(maker):
             yield maker
-        elif maker is not None and depth and maker.kind in _SUMS:
-            yield from _layers(wiring, maker, depth - 1)
+        elif maker.kind in _SUMS or maker.kind == "LOGISTIC":
+            yield maker
+            yield from _feeding(wiring, maker, state, depth - 1)
+
+
+def step_layers(graph: Graph, found: Iterable[Cell]) -> dict[Op, None]:
+    """The layers of all steps, in order: also of a first one that is given no state, which is no
+    `Cell`, but shares their weights."""
+    weights = {op.inputs[1] for cell in found for op in cell.layers}
+    return {op: None for op in graph.ops if is_weighted(op) and op.inputs[1] in weights}
 
 
 def chains(found: list[Cell]) -> list[list[Cell]]:

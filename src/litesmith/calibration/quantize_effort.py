@@ -29,6 +29,7 @@ from litesmith.passes.quantizing.masks import Masks
 from litesmith.passes.quantizing.qat import Qat
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.passes.quantizing.round import Round
+from litesmith.passes.tidy.hoist import Hoist, is_worth_hoisting
 from litesmith.phrases import phrase
 from litesmith.precision.fastest_forms import (
     FastestForms,
@@ -143,11 +144,13 @@ def cured_recipe(model: Model, recipe: Recipe, data: Data) -> tuple[Recipe, tupl
 
 def tidying(model: Model, names: Names) -> Recipe:
     """What comes first; nothing where ops are named by their number in the file, which it would
-    change. Float16 weights are unpacked: they are stored anew."""
+    change. Float16 weights are unpacked: they are stored anew. What an unrolled recurrence makes of
+    its inputs is made at once, unless ops are named: it may be one of them."""
     if any(isinstance(name, int) for name in names):
         return ()
     is_half = any(t.is_const and t.dtype == "float16" for g in model.graphs for t in g.tensors)
-    return parse(TIDY.replace("fold", "fold(float16=true)") if is_half else TIDY)
+    front = parse(TIDY.replace("fold", "fold(float16=true)") if is_half else TIDY)
+    return (*front, Hoist()) if not names and is_worth_hoisting(model) else front
 
 
 def _with(step: Quantize, text: str) -> Recipe:

@@ -6,14 +6,18 @@ that a recurrence hands on, where errors gather; layers that write into such a s
 channels a hundred times as large as the others, which one step has to serve; and layers that read
 such channels. The first two have wider forms. For the others `level` and `smooth` give every
 channel steps of its own, and the layers stay int8.
+
+A recurrence passes its state through the same layers again and again: where all is integers, these
+layers have int16 data too, and so have layers that read such channels of an input.
 """
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from litesmith.anatomy.footprint import op_macs
+from litesmith.blocks.recurrence import step_layers
 from litesmith.blocks.structure import Structure, structure_of
-from litesmith.blocks.wiring import Wiring, data_of
+from litesmith.blocks.wiring import Wiring, data_of, only_moves
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Model, Op, Tensor
 from litesmith.passes.core.layers import layer_of
@@ -62,13 +66,16 @@ def with_sequence_forms(
         leveled = apply(given, front[-1:] if stretched else (), context).model
         front = (*front, Smooth(products=_names(leveled, _same(leveled, read))))
     reference = apply(model, (*recipes[0][:place], *front), context).model
-    wide = set(_wide(reference, is_integer=is_integer))
+    layers = _wide_layers(reference, recipes[0], context) if is_integer else set[Op]()
+    wide = set(_wide(reference, layers, is_integer=is_integer))
     if not wide:
         return tuple(recipes), ()
     names = names_of(reference.main, sorted(wide))
     notes = tuple(_notes(reference, wide, is_integer=is_integer))
     notes += tuple(_leveled_notes(structure, stretched))
-    if is_integer:
+    if layers and layers.issuperset(filter(layer_of, reference.main.ops)):
+        recipes = [_in_int16(recipe) for recipe in recipes]
+    elif is_integer:
         front = (*front, Quantize(to="int16x8", only=names))
     made = [_before_quantize(recipe, front) for recipe in recipes]
     return tuple(made if is_integer else (_with_keep(recipe, names) for recipe in made)), notes
@@ -79,6 +86,14 @@ def _before_quantize(recipe: Recipe, more: Recipe) -> Recipe:
     return (*recipe[:place], *more, *recipe[place:])
 
 
+def _in_int16(recipe: Recipe) -> Recipe:
+    """A recipe for a network whose layers are all in int16."""
+    place = quantize_place(recipe)
+    step = recipe[place]
+    assert isinstance(step, Quantize)
+    return (*recipe[:place], replace(step, to="int16x8"), *recipe[place + 1 :])
+
+
 def _with_keep(recipe: Recipe, names: Sequence[str | int]) -> Recipe:
     place = quantize_place(recipe)
     step = recipe[place]
@@ -87,19 +102,71 @@ def _with_keep(recipe: Recipe, names: Sequence[str | int]) -> Recipe:
     return (*recipe[:place], kept, *recipe[place + 1 :])
 
 
-def _wide(model: Model, *, is_integer: bool) -> Iterator[int]:
+def _wide(model: Model, layers: Collection[Op], *, is_integer: bool) -> Iterator[int]:
     """The pieces of normalizations, the sums of blocks and what leads to them, and what hands a
-    state on; where all is integers, whatever adds and multiplies between layers."""
+    state on; where all is integers, whatever adds and multiplies between layers, and some
+    layers."""
     structure = structure_of(model)
     pieces = {op for one in structure.normalization for op in one.ops}
-    pieces |= {op for steps in structure.recurrence for cell in steps for op in cell.ops}
     pieces |= {*_sums(model, structure), *_products(model, structure)}
+    steps = [cell for one in structure.recurrence for cell in one]
+    handing = {op for cell in steps for op in cell.ops}
+    handing |= _following(model, {*handing, *step_layers(model.main, steps)})
+    handing |= _moved_to(model, {*handing, *layers}) if layers else set[Op]()
     for place, op in enumerate(model.main.ops):
         is_real = any(tensor.dtype == "float32" for tensor in op.outputs)
         is_between = is_integer and is_real and op.kind in _BETWEEN
         has_kernel = not is_integer or "int16" in OPS[op.kind].versions
-        if (op in pieces or is_between) and has_kernel and layer_of(op) is None:
+        is_piece = op in pieces or op in handing or is_between
+        if has_kernel and (op in layers if layer_of(op) else is_piece):
             yield place
+
+
+def _following(model: Model, ops: Collection[Op]) -> set[Op]:
+    """What only moves, adds, multiplies or bends values that these ops have made."""
+    wiring, found = Wiring.of(model.main), {*ops}
+    for op in model.main.ops:
+        data = data_of(op)
+        is_simple = _moves(op) or op.kind in ("ADD", "LOGISTIC", "MUL", "SUB", "TANH")
+        if is_simple and data and found.issuperset(map(wiring.makers.get, data)):
+            found.add(op)
+    return found.difference(ops)
+
+
+def _moved_to(model: Model, ops: Collection[Op]) -> set[Op]:
+    """What only moves values that these ops alone read."""
+    wiring, found = Wiring.of(model.main), {*ops}
+    for op in reversed(model.main.ops):
+        readers = [one for made in op.outputs for one in wiring.readers.get(made, ())]
+        if _moves(op) and readers and found.issuperset(readers):
+            found.add(op)
+    return found.difference(ops)
+
+
+def _moves(op: Op) -> bool:
+    return op.kind in ("CONCATENATION", "PACK") or only_moves(op)
+
+
+def _wide_layers(model: Model, recipe: Recipe, context: Context) -> set[Op]:
+    """The layers of recurrences, and those that read channels of an input far beyond the others;
+    none where callers hand over int8, which is for int8 layers to take and give."""
+    step = recipe[quantize_place(recipe)]
+    steps = [cell for one in structure_of(model).recurrence for cell in one]
+    if not steps or not isinstance(step, Quantize) or step.io != "float":
+        return set()
+    return {*filter(layer_of, step_layers(model.main, steps)), *_hearing(model, context)}
+
+
+def _hearing(model: Model, context: Context) -> Iterator[Op]:
+    """The layers that read an input of the model with few channels far beyond the others."""
+    assert context.tools is not None
+    wiring = Wiring.of(model.main)
+    readers = {t: [op for op in wiring.users(t) if layer_of(op)] for t in model.main.inputs}
+    heard = [tensor for tensor, ops in readers.items() if ops and tensor.dtype == "float32"]
+    seen = context.tools.observe(model, heard, frozenset({"channels"}))
+    for tensor in heard:
+        if reach(seen[tensor]) >= _FAR:
+            yield from readers[tensor]
 
 
 def _sums(model: Model, structure: Structure) -> Iterator[Op]:

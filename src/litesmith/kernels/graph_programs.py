@@ -33,10 +33,15 @@ PREPARE: dict[str, Prepare] = {
     "RELU": values.relu,
     "RELU6": values.relu,
     "RESHAPE": values.same,
+    "SLICE": values.slices,
     "SOFTMAX": values.softmax,
+    "SPLIT": values.split,
+    "SPLIT_V": values.split,
     "SQUEEZE": values.same,
+    "STRIDED_SLICE": values.slices,
     "SUB": values.two,
     "TANH": values.tanh,
+    "UNPACK": values.unpack,
 }
 
 

@@ -1,7 +1,8 @@
 """Steps: each takes a model and returns a better one. `STEPS` is the list of all of them.
 
 core/        what a step, a recipe, a scheme and a layer are
-tidy/        the same results with less: `cleanup`, `fold`, `fuse`, `upgrade`, `borders`, `resize`
+tidy/        the same results with less: `cleanup`, `fold`, `fuse`, `hoist`, `upgrade`,
+             `borders`, `relayout`, `resize`
 quantizing/  smaller numbers: `quantize`, `correct`, `round`, `equalize`, `masks`, `level`,
              `smooth`, `qat`
 shrinking/   fewer or fewer different weights: `prune`, `cluster`, `sparsify`
@@ -28,6 +29,7 @@ STEPS = {
     "equalize": "litesmith.passes.quantizing.equalize:Equalize",
     "fold": "litesmith.passes.tidy.fold:Fold",
     "fuse": "litesmith.passes.tidy.fuse:Fuse",
+    "hoist": "litesmith.passes.tidy.hoist:Hoist",
     "level": "litesmith.passes.quantizing.level:Level",
     "masks": "litesmith.passes.quantizing.masks:Masks",
     "prune": "litesmith.passes.shrinking.prune:Prune",

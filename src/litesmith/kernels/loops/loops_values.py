@@ -358,10 +358,10 @@ def softmax_unit(op: int, buffers: int, scratch: int, unit: int) -> None:
 
 
 def copy_unit(op: int, buffers: int, scratch: int, unit: int) -> None:
-    """Rows of bytes from one buffer into a part of another's rows."""
+    """Parts of rows of bytes from one buffer into parts of another's rows."""
     first, last = span_of(op, unit)
     size, out_stride = word(op, at.ROW_BYTES), word(op, at.OUT_STRIDE)
-    source = buffer(op, at.IN, buffers)
+    source = buffer(op, at.IN, buffers) + word(op, at.IN_OFFSET)
     out = buffer(op, at.OUT, buffers) + word(op, at.OUT_OFFSET)
     for row in range(first, last):
         copy_bytes(out + row * out_stride, source + row * word(op, at.IN_STRIDE), size)

@@ -6,6 +6,7 @@ are not zero are kept.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,8 @@ from litesmith.kernels.programs.sparse_parts import BLOCK
 MOST = 65_535
 
 
-class Packed(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Packed:
     """Weights of a product: panels of channels, each (pairs, vectors, 16 channels, 2)."""
 
     weights: Array  # int16, or int8

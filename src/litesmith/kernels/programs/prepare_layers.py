@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +16,7 @@ from litesmith.ir.window import pads, slid_size, slides
 from litesmith.kernels.programs import record_layout as at
 from litesmith.kernels.programs.pack_weights import (
     DEPTHWISE_ORDER,
+    Packed,
     depthwise_starts,
     pack_dense,
     pack_depthwise,
@@ -142,14 +145,13 @@ def _product(
     channels, inputs = weights.shape
     in_place = in_place and inputs % 2 == 0
     tile = cpu.rows if rows >= cpu.rows else 1
-    pack = pack_dense(weights, cpu.vectors, narrow=tile == 1)
+    pack = _packed(op, weights, narrow=tile == 1)
     row_bytes = 4 * -(-inputs // 2)
     products = inputs * (cpu.vectors * 16 if in_place else channels)
     most = rows if in_place else _GATHERED // row_bytes
     block = min(_tiles(rows, tile, products, most) * tile, rows)
     blocks = -(-rows // block)
-    arrays = {at.WEIGHTS: pack.weights, at.TABLE: laid_out(table), at.CUTS: pack.cuts}
-    constants = {place: align(array) for place, array in arrays.items()}
+    constants = {at.WEIGHTS: pack.weights, at.TABLE: align(laid_out(table)), at.CUTS: pack.cuts}
     own = {
         at.CUT_WORDS: pack.cuts.shape[1],
         at.PANELS: pack.panels,
@@ -164,7 +166,25 @@ def _product(
     units = blocks * pack.panels if in_place else blocks
     scratch = 0 if in_place else block * row_bytes + 64
     calls = {at.ROWS_CALL: "one_row" if tile == 1 else "many_rows"}
-    return Kernel("product", _data(op), op.outputs, units, words | own, constants, scratch, calls)
+    return Kernel(
+        "product", _data(op), op.outputs, units, words | own, constants, scratch, calls, pack
+    )
+
+
+# Steps of a recurrence share a weight, and then one copy of it in the order of the tiles: what fits
+# the last cache is read from memory once, not once a step.
+_shared: WeakValueDictionary[tuple[Tensor, bool], Packed] = WeakValueDictionary()
+
+
+def _packed(op: Op, weights: NDArray[np.int8], *, narrow: bool) -> Packed:
+    assert op.inputs[1] is not None
+    key = op.inputs[1], narrow
+    found = _shared.get(key)
+    if found is None:
+        pack = pack_dense(weights, machine().vectors, narrow=narrow)
+        found = replace(pack, weights=align(pack.weights), cuts=align(pack.cuts))
+        _shared[key] = found
+    return found
 
 
 def _data(op: Op) -> tuple[Tensor, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
 from math import prod
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from litesmith.errors import CannotApply
 from litesmith.ir.ops import options_or_defaults
 from litesmith.ir.types import Array, Op, Tensor, constant_numbers
+from litesmith.ir.window import strided_picks
 from litesmith.kernels.programs import record_layout as at
 from litesmith.kernels.programs.prepare_layers import scale_of, window_words
 from litesmith.kernels.programs.program import Alias, Kernel, align
@@ -210,21 +212,90 @@ def concatenation(op: Op) -> list[Kernel]:
             raise CannotApply("{name!r}: an input is missing", output.name)
         scale_of(tensor)
         size = 2 * prod(tensor.shape[axis:])
-        kernels.append(_copy(tensor, output, (rows, size, stride, offset)))
+        kernels.append(_copy(tensor, output, (rows, size), to=(stride, offset)))
         offset += size
     return kernels
 
 
-def _copy(tensor: Tensor, output: Tensor, place: tuple[int, int, int, int]) -> Kernel:
-    rows, size, stride, offset = place
+def _copy(
+    tensor: Tensor,
+    output: Tensor,
+    shape: tuple[int, int],
+    *,
+    to: tuple[int, int] | None = None,
+    out_of: tuple[int, int] | None = None,
+) -> Kernel:
+    """Rows of so many bytes; on either side, bytes from row to row and where the first begins."""
+    rows, size = shape
+    (from_stride, from_offset), (to_stride, to_offset) = out_of or (size, 0), to or (size, 0)
     units, words = _units(rows, max(_UNIT // max(size, 1), 1))
-    words |= {at.ROW_BYTES: size, at.IN_STRIDE: size, at.OUT_STRIDE: stride, at.OUT_OFFSET: offset}
+    words |= {at.ROW_BYTES: size, at.IN_STRIDE: from_stride, at.IN_OFFSET: from_offset}
+    words |= {at.OUT_STRIDE: to_stride, at.OUT_OFFSET: to_offset}
     return Kernel("copy", (tensor,), (output,), units, words)
 
 
 def copied(tensor: Tensor, output: Tensor) -> Kernel:
     """The same bytes in another place."""
-    return _copy(tensor, output, (1, tensor.nbytes, tensor.nbytes, 0))
+    return _copy(tensor, output, (1, tensor.nbytes))
+
+
+def _cut(
+    data: Tensor, axis: int, places: Sequence[range], outputs: Sequence[Tensor]
+) -> list[Kernel]:
+    """Places along one dimension, an output for each stretch of them."""
+    scale_of(data)
+    rows, inner = prod(data.shape[:axis]), 2 * prod(data.shape[axis + 1 :])
+    stride = inner * data.shape[axis]
+    return [
+        _copy(data, output, (rows, inner * len(one)), out_of=(stride, inner * one.start))
+        for one, output in zip(places, outputs, strict=True)
+    ]
+
+
+def split(op: Op) -> list[Kernel]:
+    """SPLIT and SPLIT_V: an axis, given as a constant, cut into one part after the other."""
+    data, axis = op.inputs[::-1] if op.kind == "SPLIT" else (op.inputs[0], op.inputs[2])
+    numbers = constant_numbers(axis)
+    if data is None or numbers is None:
+        raise CannotApply("{kind}: its axis is computed", op.kind)
+    place = int(numbers.reshape(-1)[0]) % len(data.shape)
+    ends = list(accumulate((output.shape[place] for output in op.outputs), initial=0))
+    return _cut(data, place, [range(*pair) for pair in pairwise(ends)], op.outputs)
+
+
+def unpack(op: Op) -> list[Kernel]:
+    data = _one(op)
+    axis = options_or_defaults(op.kind, op.options).integer("axis") % len(data.shape)
+    places = [range(place, place + 1) for place in range(data.shape[axis])]
+    return _cut(data, axis, places, op.outputs)
+
+
+def slices(op: Op) -> list[Kernel]:
+    """SLICE and STRIDED_SLICE that cut along one dimension at most, without leaving places out."""
+    data, *given = (constant_numbers(one) if n else one for n, one in enumerate(op.inputs))
+    if not isinstance(data, Tensor) or any(one is None for one in given):
+        raise CannotApply("{kind}: its bounds are computed", op.kind)
+    bounds = [[int(number) for number in np.asarray(one).reshape(-1)] for one in given]
+    kept = _kept(op, data.shape, bounds)
+    cut = [n for n, (one, size) in enumerate(zip(kept, data.shape, strict=True)) if len(one) < size]
+    if len(cut) > 1 or any(one.step != 1 for one in kept):
+        raise CannotApply("{kind} of more than one dimension has no kernel here", op.kind)
+    axis = cut[0] if cut else 0
+    return _cut(data, axis, [kept[axis]], op.outputs)
+
+
+def _kept(op: Op, shape: Sequence[int], bounds: Sequence[Sequence[int]]) -> list[range]:
+    """The places that a slice keeps, dimension by dimension."""
+    if op.kind == "SLICE":
+        begins, sizes = bounds
+        ends = (b + s if s >= 0 else n for b, s, n in zip(begins, sizes, shape, strict=True))
+        return [range(*pair) for pair in zip(begins, ends, strict=True)]
+    begins, ends, strides = bounds
+    options = options_or_defaults(op.kind, op.options)
+    picks = strided_picks(shape, begins, ends, strides, options)
+    return [
+        range(one, one + 1) if isinstance(one, int) else one for one in picks if one is not None
+    ]
 
 
 def pad(op: Op) -> list[Kernel]:

@@ -34,6 +34,7 @@ class Kernel:
     constants: Mapping[int, Array] = field(default_factory=dict[int, Array])
     scratch: int = 0
     calls: Mapping[int, str] = field(default_factory=dict[int, str])  # names of functions
+    kept: object = None  # what constants are a part of, and others may share
 
 
 @dataclass(frozen=True, eq=False)

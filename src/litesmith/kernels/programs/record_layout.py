@@ -45,8 +45,9 @@ IS_EXACT = 12
 # MEAN: outer × reduced × inner; a factor as multiplier and shifts left and right.
 REDUCED, INNER, MULTIPLIER, LEFT, RIGHT = range(12, 17)
 
-# ROWS_COPY: bytes of a row, and from row to row on both sides; where the first row goes.
-ROW_BYTES, IN_STRIDE, OUT_STRIDE, OUT_OFFSET = range(12, 16)
+# ROWS_COPY: bytes of a row, and from row to row on both sides; where the first row goes, and where
+# it is taken from.
+ROW_BYTES, IN_STRIDE, OUT_STRIDE, OUT_OFFSET, IN_OFFSET = range(12, 17)
 
 # PAD: four sizes of the input, of the output, and what is missing before each.
 IN_SIZES, OUT_SIZES, BEFORE = 12, 16, 20

@@ -5,6 +5,7 @@ borders.py     `borders`: the model's own inputs and outputs in other types and 
 cleanup.py     `cleanup`: everything that can go without changing an output bit (`_NO_OPS`)
 fold.py        `fold`: what depends on constants alone, computed now
 fuse.py        `fuse`: arithmetic around a layer goes into it (`_RULES`)
+hoist.py       `hoist`: inputs of an unrolled recurrence, all steps at once
 moves.py       what `cleanup` does of transposes, and of conversions around moves
 relayout.py    `relayout`: the order of axes, solved over the whole graph
 resize.py      `resize`: inputs of fixed sizes, and the sizes that follow

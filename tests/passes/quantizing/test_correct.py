@@ -16,6 +16,7 @@ from litesmith.passes.core.step import Context
 from litesmith.tflite.write import to_bytes
 from tests.quantized import TARGETS, broken_laws, results, worst
 from tests.zoo import MODELS, noise
+from tests.zoo_blocks import unrolled_lstm
 from tests.zoo_float import FLOATS, Few, context, conv, dense, few, image
 
 STATELESS = sorted(set(FLOATS) - {"recurrent", "branches"})
@@ -191,3 +192,15 @@ def test_what_it_cannot_do_without() -> None:
         apply(plain, "correct", Context(reference=model))
     with pytest.raises(CannotApply):
         apply(MODELS["nothing"](), "quantize | correct", context(MODELS["nothing"]()))
+
+
+@pytest.mark.parametrize("steps", [2, 12])
+def test_steps_of_one_weight_share_their_bias_where_theirs_would_outgrow_it(steps: int) -> None:
+    model = unrolled_lstm(steps, width=64)
+    plain = apply(model, "quantize", context(model))
+    change = apply(model, "quantize | correct", context(model))
+    corrected = sum("corrected" in text for text in change.touched)
+    assert corrected == (steps if steps == 2 else 0)
+    grown = len(to_bytes(change.model)) - len(to_bytes(plain.model))
+    assert grown <= 0.25 * len(to_bytes(plain.model))
+    assert steps == 2 or any("outgrow" in why for _, why in change.skipped)

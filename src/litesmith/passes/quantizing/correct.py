@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from litesmith.errors import CannotApply
 from litesmith.ir.model_text import op_name
 from litesmith.ir.types import Model, Quant, Tensor
 from litesmith.numeric.affine import rows_of
@@ -25,6 +26,10 @@ MOST_GAIN = 1.1
 # so many bytes.
 _SAMPLES, _FEWEST, _BYTES = 64, 16, 128_000_000
 
+# So many layers of one weight are steps of a recurrence; what a channel's bias takes with its scale
+# and zero point; and the most that their biases may take together, as a part of the weight.
+_STEPS, _BIAS_BYTES, _MOST_BIASES = 4, 16, 0.25
+
 
 @dataclass(frozen=True)
 class Correct:
@@ -44,6 +49,9 @@ class Correct:
 
         def edit(visit: Visit) -> Tensor:
             weight = visit.layer.weight
+            biases = users[weight] * visit.layer.channels * _BIAS_BYTES
+            if users[weight] >= _STEPS and biases > _MOST_BIASES * weight.nbytes:
+                raise CannotApply("steps share its weight, and a bias for each would outgrow it")
             return with_gain(visit, weight) if self.gain and users[weight] == 1 else weight
 
         with on_one_core():

@@ -45,6 +45,30 @@ def test_arithmetic_goes_into_any_layer(kind: str, arithmetic: str) -> None:
     assert model.main.outputs == model.main.ops[0].outputs
 
 
+def spread(b: Builder, kind: str) -> Tensor:
+    """A transposed convolution to four channels, without a bias."""
+    if kind == "TRANSPOSE_CONV":
+        x = b.input("x", (1, 3, 3, 2))
+        return b.op(kind, [1, 6, 6, 4], noise(4, 2, 2, 2), x, stride_h=2, stride_w=2)
+    x = b.input("x", (1, 2, 3, 3, 2))
+    return b.op(kind, [1, 2, 3, 3, 4], noise(1, 1, 1, 4, 2), x)
+
+
+@pytest.mark.parametrize("kind", ["CONV_3D_TRANSPOSE", "TRANSPOSE_CONV"])
+def test_normalization_after_a_transposed_convolution_goes_into_it(kind: str) -> None:
+    b = Builder()
+    scaled = b.op("MUL", b.op("ADD", spread(b, kind), noise(4)), noise(4, seed=1))
+    assert kinds(fused(b, b.op("SUB", scaled, noise(4, seed=2)))[0]) == [kind]
+
+
+def test_a_transposed_convolution_applies_no_activation() -> None:
+    b = Builder()
+    y = b.op("ADD", spread(b, "TRANSPOSE_CONV"), noise(4), fused_activation_function="RELU")
+    model, why = fused(b, y)
+    assert kinds(model) == ["TRANSPOSE_CONV", "ADD"]
+    assert "cannot apply its activation" in why
+
+
 def test_a_constant_may_come_first_where_order_does_not_matter() -> None:
     b = Builder()
     y = b.op("ADD", noise(4, seed=1), b.op("MUL", noise(4, seed=2), layer(b)))

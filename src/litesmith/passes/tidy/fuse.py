@@ -18,6 +18,10 @@ from litesmith.passes.tidy.moves import same_quant
 from litesmith.phrases import phrase
 
 _LAYERS = kinds_where(lambda row: row.is_layer)
+# Layers that a bias can be put in, but no activation that every delegate knows.
+_SPREADING = kinds_where(lambda row: row.spreads and row.bias is not None)
+# The versions that brought a bias, where it was not there from the start.
+_WITH_BIAS = {"TRANSPOSE_CONV": 3}
 _PADDABLE = kinds_where(lambda row: row.is_layer and row.has_window)
 _ACTIVATING = kinds_where(lambda row: row.fuses_activation)
 # The activations that the format can name in another op's options.
@@ -172,7 +176,8 @@ def _layer_parts(layer: Op, arithmetic: Op, readers: Readers) -> _Parts | str | 
         return phrase("the weights or the bias before it are not float32 constants")
     if layer.option("fused_activation_function") != "NONE":
         return phrase("an activation stands between it and the layer before")
-    if arithmetic.option("fused_activation_function") not in {"NONE", *_ACTIVATIONS}:
+    able = {"NONE"} if layer.kind in _SPREADING else {"NONE", *_ACTIVATIONS}
+    if arithmetic.option("fused_activation_function") not in able:
         return phrase("the layer before cannot apply its activation")
     if weight.ndim <= row.axis or bias.size not in (1, weight.shape[row.axis]):
         return phrase("the weights and the bias before it do not fit each other")
@@ -211,7 +216,14 @@ def _with_constants(layer: Op, arithmetic: Op, weight: Array | None, bias: Array
     options = layer.options.set(
         fused_activation_function=arithmetic.option("fused_activation_function")
     )
-    return replace(layer, inputs=tuple(inputs), outputs=arithmetic.outputs, options=options)
+    version = max(layer.version, _WITH_BIAS.get(layer.kind, 1))
+    return replace(
+        layer,
+        inputs=tuple(inputs),
+        outputs=arithmetic.outputs,
+        options=options,
+        version=version,
+    )
 
 
 def _constant_like(tensor: Tensor, values: Array) -> Tensor:
@@ -251,7 +263,7 @@ def _activation(op: Op, activation: Op, readers: Readers) -> Fused:
 # What comes first, what follows, and how the two become one; in the order of Fuse's fields.
 _RULES = (
     (frozenset({"PAD"}), _PADDABLE, _pad),
-    (_LAYERS, kinds_where(lambda row: row.arithmetic in ("*", "/")), _scale),
-    (_LAYERS, kinds_where(lambda row: row.arithmetic in ("+", "-")), _bias),
+    (_LAYERS | _SPREADING, kinds_where(lambda row: row.arithmetic in ("*", "/")), _scale),
+    (_LAYERS | _SPREADING, kinds_where(lambda row: row.arithmetic in ("+", "-")), _bias),
     (_ACTIVATING, _ACTIVATIONS, _activation),
 )

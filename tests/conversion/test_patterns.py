@@ -131,3 +131,24 @@ def test_a_convolution_has_its_channels_in_the_order_of_the_pixel_shuffle(tmp_pa
     made = same(model, {"x": noise(1, 3, 4, 6, seed=2)}, tmp_path)
     plain = [op.kind for op in made.main.ops if op.kind != "TRANSPOSE"]
     assert plain == ["CONV_2D", "DEPTH_TO_SPACE"]
+
+
+@pytest.mark.parametrize(("added", "wanted"), [(1e-5, ["RSQRT", "MUL"]), (-1e-5, ["SQRT", "DIV"])])
+def test_values_by_a_few_roots_are_products(
+    added: float, wanted: list[str], tmp_path: Path
+) -> None:
+    """The root of what may be 0 stays a divisor."""
+    model = onnx_model(
+        nodes(
+            "Mul x x -> s",
+            "ReduceMean s -> v | axes=[-1]",
+            "Add v epsilon -> a",
+            "Sqrt a -> r",
+            "Div x r -> y",
+        ),
+        [X],
+        [("y", "float32", X[2])],
+        {"epsilon": np.float32(added)},
+    )
+    made = same(model, {"x": noise(1, 8, 4, 6)}, tmp_path)
+    assert [op.kind for op in made.main.ops][-2:] == wanted

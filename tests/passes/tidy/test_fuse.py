@@ -208,3 +208,20 @@ def test_each_setting_switches_its_own_rule_off() -> None:
         ("activation", "RELU"),
     ):
         assert kept in kinds(apply(model(), f"fuse({setting}=false)").model)
+
+
+def test_what_follows_a_shuffle_to_places_goes_into_the_layer_before_it() -> None:
+    b = Builder()
+    x = b.input("x", (1, 3, 3, 4))
+    y = b.op("DEPTH_TO_SPACE", b.op("CONV_2D", x, noise(8, 1, 1, 4), noise(8)), block_size=2)
+    y = b.op("MUL", b.op("ADD", y, noise(2, seed=1)), noise(1, 1, 1, 2, seed=2))
+    model, _ = fused(b, b.op("RELU", b.op("SUB", y, np.float32(0.5))))
+    assert kinds(model) == ["CONV_2D", "DEPTH_TO_SPACE"]
+
+
+def test_what_differs_by_place_stays_behind_the_shuffle() -> None:
+    b = Builder()
+    x = b.input("x", (1, 3, 3, 4))
+    y = b.op("DEPTH_TO_SPACE", b.op("CONV_2D", x, noise(8, 1, 1, 4), noise(8)), block_size=2)
+    model, _ = fused(b, b.op("RELU", b.op("ADD", y, noise(1, 6, 1, 2))))
+    assert kinds(model) == ["CONV_2D", "DEPTH_TO_SPACE", "ADD"]

@@ -31,11 +31,13 @@ from litesmith.ir.types import (
 from litesmith.passes.core.step import Change, Context, Skip, on_graphs, settle
 from litesmith.passes.tidy.moves import (
     join_distant_transposes,
+    join_slices,
     move_integers,
     order_of,
     ordered,
     reshape_ones,
     same_quant,
+    slice_before_transposes,
 )
 from litesmith.phrases import phrase
 from litesmith.units import plain
@@ -47,7 +49,9 @@ class Cleanup:
 
     def apply(self, model: Model, context: Context) -> Change:
         is_free = any(-1 in (t.dynamic or ()) for graph in model.graphs for t in graph.inputs)
-        first = () if is_free else (reshape_ones,)  # sizes are written down there
+        first = (
+            () if is_free else (reshape_ones, join_slices, slice_before_transposes)
+        )  # sizes are written down there
         edits = [partial(on_graphs, edit=edit) for edit in (*first, *_EDITS)]
         return settle(model, (*edits, _drop_dead, _merge_constants))
 

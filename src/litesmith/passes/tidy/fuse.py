@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from litesmith.ir.ops import OPS, has_effect, kinds_where
 from litesmith.ir.types import Array, Graph, Model, Op, Tensor, constant_numbers, frozen
 from litesmith.ir.window import pads, slides
 from litesmith.numeric.arrays import along
-from litesmith.passes.core.step import Change, Context, Skip, on_graphs, settle
+from litesmith.passes.core.step import Change, Context, GraphEdit, Skip, on_graphs, settle
 from litesmith.passes.tidy.moves import same_quant
 from litesmith.phrases import phrase
 
@@ -53,18 +54,20 @@ class Fuse:
     def apply(self, model: Model, context: Context) -> Change:
         asked = self.pad, self.scale, self.bias, self.activation
         wanted = [rule for rule, is_asked in zip(_RULES, asked, strict=True) if is_asked]
-        return settle(
-            model, [lambda m, r=rule: on_graphs(m, lambda g: _fuse(g, *r)) for rule in wanted]
-        )
+        edits: list[GraphEdit] = [partial(_fuse, rule=rule) for rule in wanted]
+        moved = dict(zip((_SCALING, _SHIFTING, _ACTIVATIONS), asked[1:], strict=True))
+        kinds = frozenset(kind for held, is_asked in moved.items() if is_asked for kind in held)
+        edits.insert(0, partial(_before_shuffles, kinds=kinds))
+        return settle(model, [partial(on_graphs, edit=edit) for edit in edits])
 
 
-def _fuse(
-    graph: Graph,
-    first: frozenset[str],
-    second: frozenset[str],
-    join: Callable[[Op, Op, Readers], Fused],
-) -> tuple[Graph, list[str], list[Skip]]:
+# What comes first, what follows, and how the two become one.
+Rule = tuple[frozenset[str], frozenset[str], Callable[[Op, Op, Readers], Fused]]
+
+
+def _fuse(graph: Graph, rule: Rule) -> tuple[Graph, list[str], list[Skip]]:
     """Joins every pair of the two kinds that the rule can join."""
+    first, second, join = rule
     replaced: dict[Op, tuple[Op, ...]] = {}
     touched: list[str] = []
     skipped: list[Skip] = []
@@ -260,10 +263,51 @@ def _activation(op: Op, activation: Op, readers: Readers) -> Fused:
     return replace(op, outputs=activation.outputs, options=options)
 
 
-# What comes first, what follows, and how the two become one; in the order of Fuse's fields.
-_RULES = (
+def _before_shuffles(graph: Graph, kinds: frozenset[str]) -> tuple[Graph, list[str], list[Skip]]:
+    """What is done to each channel behind a DEPTH_TO_SPACE is done in front of it, where the layer
+    that makes the channels can take it in."""
+    replaced: dict[Op, tuple[Op, ...]] = {}
+    shuffles = frozenset({"DEPTH_TO_SPACE"})
+    for layer, shuffle, after in chains(graph, (_LAYERS, shuffles, kinds)):
+        made, shuffled, block = layer.outputs[0], shuffle.outputs[0], shuffle.option("block_size")
+        if not isinstance(block, int) or made.quant is not None or shuffle in replaced:
+            continue
+        inputs = [made if t is shuffled else _repeated(t, shuffled, block) for t in after.inputs]
+        if layer.option("fused_activation_function") != "NONE" or None in inputs:
+            continue
+        if after.outputs[0].shape != shuffled.shape or made.dtype != "float32":
+            continue
+        ahead = replace(made, name=f"{after.outputs[0].name}/ahead")
+        replaced[shuffle] = (replace(after, inputs=tuple(inputs), outputs=(ahead,)),)
+        replaced[after] = (replace(shuffle, inputs=(ahead,), outputs=after.outputs),)
+    touched: list[str] = [
+        phrase("moved {op_name} in front of {op_name2}", op_name(after[0]), op_name(shuffle))
+        for shuffle, after in replaced.items()
+        if shuffle.kind in shuffles
+    ]
+    return rewrite(graph, ops=replaced), touched, []
+
+
+def _repeated(tensor: Tensor | None, beside: Tensor, block: int) -> Tensor | None:
+    """A constant of one value a channel, for each of the places that a channel comes from."""
+    values = _float_constant(tensor)
+    if tensor is None or values is None or values.size not in (1, beside.shape[-1]):
+        return None
+    if values.size == 1:
+        return tensor
+    if values.shape[-1] != values.size:
+        return None
+    tiled = np.tile(values.reshape(-1), block * block)
+    return replace(_constant_like(tensor, tiled), name=f"{tensor.name}/repeated")
+
+
+_SCALING = kinds_where(lambda row: row.arithmetic in ("*", "/"))
+_SHIFTING = kinds_where(lambda row: row.arithmetic in ("+", "-"))
+
+# In the order of Fuse's fields.
+_RULES: tuple[Rule, ...] = (
     (frozenset({"PAD"}), _PADDABLE, _pad),
-    (_LAYERS | _SPREADING, kinds_where(lambda row: row.arithmetic in ("*", "/")), _scale),
-    (_LAYERS | _SPREADING, kinds_where(lambda row: row.arithmetic in ("+", "-")), _bias),
+    (_LAYERS | _SPREADING, _SCALING, _scale),
+    (_LAYERS | _SPREADING, _SHIFTING, _bias),
     (_ACTIVATING, _ACTIVATIONS, _activation),
 )

@@ -277,7 +277,8 @@ def _spread_part(
         for (begin, size), n, s, k in zip(places, spatial, strides, kernel, strict=True)
     )
     is_apart = len(spatial) == 2 and len({*kernel, *strides}) == 1 and strides[0] > 1
-    if same and is_apart and last.dtype == "float32":
+    # Weights that are made of codes stay those of one op, for integers.
+    if same and is_apart and weight.quant is None and weight.dtype == "float32":
         return _apart(lower, last, weight)
     sizes = (
         [size for _, size in places]

@@ -158,3 +158,14 @@ def test_parts_of_a_transpose_need_none_where_their_order_stays(
     flat = b.op("RESHAPE", turned, [3, 20, 6])
     parts = [b.op("RELU", b.op("SLICE", flat, [at, 0, 0], [1, 20, 6])) for at in range(3)]
     assert ("TRANSPOSE" not in cleaned(b.model(*parts))) == goes
+
+
+def test_rows_and_then_columns_are_one_slice() -> None:
+    b = Builder()
+    x = b.op("NEG", b.input("x", (1, 8, 6, 3)))
+    rows = b.op("STRIDED_SLICE", x, [0, 1, 0, 0], [1, 8, 6, 3], [1, 2, 1, 1])
+    mask = {"begin_mask": 11, "end_mask": 15}
+    columns = b.op("STRIDED_SLICE", rows, [0, 0, 1, 0], [0, 0, 0, 0], [1, 1, 2, 1], **mask)
+    assert cleaned(b.model(b.op("RELU", columns))) == ["NEG", "STRIDED_SLICE", "RELU"]
+    again = b.op("STRIDED_SLICE", rows, [0, 1, 0, 0], [1, 4, 6, 3], [1, 2, 1, 1])
+    assert cleaned(b.model(b.op("RELU", again))).count("STRIDED_SLICE") == 2

@@ -115,6 +115,59 @@ def join_slices(graph: Graph) -> Edited:
     return rewrite(graph, ops=replaced), touched, []
 
 
+def join_strided_slices(graph: Graph) -> Edited:
+    """Slices along some dimensions of slices along others are one, as of every second row and then
+    of every second column."""
+    replaced: dict[Op, tuple[Op, ...]] = {}
+    able = {op.outputs[0]: op for op in _fixed(graph, lambda op: op.kind == "STRIDED_SLICE")}
+    for op in able.values():
+        source = op.inputs[0]
+        before = able.get(source) if source is not None else None
+        if before is None or before in replaced:
+            continue
+        joined = _joined_strides(before, op)
+        if joined is not None:
+            replaced[op] = (joined,)
+    touched: list[str] = [
+        phrase("{op_name} reads what the slice before it read", op_name(op)) for op in replaced
+    ]
+    return rewrite(graph, ops=replaced), touched, []
+
+
+def _joined_strides(first: Op, second: Op) -> Op | None:
+    """Both slices as one, where no dimension is cut by both."""
+    pair, source = (first, second), first.inputs[0]
+    odd = ("ellipsis_mask", "new_axis_mask", "shrink_axis_mask", "offset")
+    if source is None or any(op.option(name) for op in pair for name in odd):
+        return None
+    rank = len(source.shape)
+    settings = [[constant_numbers(t) for t in op.inputs[1:4]] for op in pair]
+    if any(values is None or values.shape != (rank,) for one in settings for values in one):
+        return None
+    rows = [np.stack([v for v in one if v is not None]) for one in settings]
+    is_whole = [
+        (rows[i][2] == 1) & (np.array(_shape_before(op)) == np.array(op.outputs[0].shape))
+        for i, op in enumerate(pair)
+    ]
+    if not np.all(is_whole[0] | is_whole[1]) or second.options is None:
+        return None
+    chosen = np.where(is_whole[1], rows[0], rows[1]).astype(np.int32)
+    masks: dict[str, int] = {}
+    for name in ("begin_mask", "end_mask"):
+        bits = [int(op.option(name) or 0) for op in pair]  # type: ignore[arg-type]
+        own = sum(1 << axis for axis in range(rank) if not is_whole[1][axis])
+        masks[name] = (bits[0] & ~own) | (bits[1] & own)
+    constants = [
+        Tensor(f"{second.outputs[0].name}/{word}", (rank,), "int32", frozen(values))
+        for word, values in zip(("begin", "end", "strides"), chosen, strict=True)
+    ]
+    return replace(second, inputs=(source, *constants), options=second.options.set(**masks))
+
+
+def _shape_before(op: Op) -> tuple[int, ...]:
+    return () if op.inputs[0] is None else op.inputs[0].shape
+
+
 def slice_before_transposes(graph: Graph) -> Edited:
     """Where each reader takes one place of a transpose's first dimension, as the parts of packed
     queries, keys and values are taken, and the others stay in order, nothing has to be moved."""

@@ -2,9 +2,9 @@
 
 Each network is converted, compared with torch on random inputs, and timed on cpu:1 in one
 interleaved run with the peer's file, which `--peer PYTHON`, the interpreter of an environment with
-litert-torch, makes in a child. Images have their channels last in our files, as `convert` leaves
-them, and first in the peer's. Bar: equal to torch within 1e-4 of the largest output, and nowhere
-slower than 1.05 times the peer's file beyond the interval.
+litert-torch, makes in a child, and `--keep DIR` keeps for the next time. Images have their channels
+last in our files, as `convert` leaves them, and first in the peer's. Bar: equal to torch within
+1e-4 of the largest output, and nowhere slower than 1.05 times the peer's file beyond the interval.
 """
 
 import argparse
@@ -68,6 +68,8 @@ def difference(found: np.ndarray, wanted: np.ndarray) -> float:
 
 def peers(interpreter: str, name: str, out: Path) -> str:
     """Writes the peer's file; the last line of its error where it cannot."""
+    if out.is_file():
+        return ""
     child = Path(__file__).with_name("convert_torch_child.py")
     line = [interpreter, str(child), name, str(out)]
     done = subprocess.run(line, capture_output=True, text=True)
@@ -75,9 +77,8 @@ def peers(interpreter: str, name: str, out: Path) -> str:
     return "" if not done.returncode else (told[-1][:100] if told else "no message")
 
 
-def judged(name: str, peer: str | None, seconds: float, folder: Path) -> Line:
+def judged(name: str, peer: str | None, seconds: float, own: Path, other: Path) -> Line:
     """The files of one network beside each other."""
-    own, other = folder / "ours.tflite", folder / "peer.tflite"
     try:
         model, gap = ours(name, own)
     except LitesmithError as error:
@@ -100,6 +101,7 @@ def judged(name: str, peer: str | None, seconds: float, folder: Path) -> Line:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--peer", help="the Python that has litert-torch")
+    parser.add_argument("--keep", type=Path, help="the folder where the peer's files stay")
     parser.add_argument("--only", nargs="+", default=list(NETS), choices=list(NETS), metavar="NAME")
     parser.add_argument("--seconds", type=float, default=4.0, help="for the times of one network")
     options = parser.parse_args()
@@ -108,7 +110,11 @@ def main() -> int:
     lines: list[Line] = []
     for name in options.only:
         with TemporaryDirectory() as folder:
-            lines.append(judged(name, options.peer, options.seconds, Path(folder)))
+            own, other = (
+                Path(folder) / "ours.tflite",
+                (options.keep or Path(folder)) / f"{name}.tflite",
+            )
+            lines.append(judged(name, options.peer, options.seconds, own, other))
         print(*lines[-1].cells, sep="  ", file=sys.stderr, flush=True)
     print_table(HEAD, [line.cells for line in lines])
     return verdict_line([one for line in lines for one in line.missed])

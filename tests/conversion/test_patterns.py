@@ -8,6 +8,7 @@ import pytest
 
 from litesmith.conversion.onnx_file import read_onnx
 from litesmith.conversion.patterns import joined
+from litesmith.conversion.whole_model import tidied
 from tests.conversion.beside_onnx import onnx, onnx_model, same
 from tests.zoo import noise
 
@@ -131,3 +132,36 @@ def test_a_convolution_has_its_channels_in_the_order_of_the_pixel_shuffle(tmp_pa
     made = same(model, {"x": noise(1, 3, 4, 6, seed=2)}, tmp_path)
     plain = [op.kind for op in made.main.ops if op.kind != "TRANSPOSE"]
     assert plain == ["CONV_2D", "DEPTH_TO_SPACE"]
+
+
+@pytest.mark.parametrize(("added", "wanted"), [(1e-5, ["RSQRT", "MUL"]), (-1e-5, ["SQRT", "DIV"])])
+def test_values_by_a_few_roots_are_products(
+    added: float, wanted: list[str], tmp_path: Path
+) -> None:
+    """The root of what may be 0 stays a divisor."""
+    model = onnx_model(
+        nodes(
+            "Mul x x -> s",
+            "ReduceMean s -> v | axes=[-1]",
+            "Add v epsilon -> a",
+            "Sqrt a -> r",
+            "Div x r -> y",
+        ),
+        [X],
+        [("y", "float32", X[2])],
+        {"epsilon": np.float32(added)},
+    )
+    made = same(model, {"x": noise(1, 8, 4, 6)}, tmp_path)
+    assert [op.kind for op in made.main.ops][-2:] == wanted
+
+
+def test_windows_beside_each_other_are_channels_that_become_places(tmp_path: Path) -> None:
+    upward = make("ConvTranspose", ["x", "w", "b"], ["c"], strides=[2, 2])
+    model = onnx_model(
+        [upward, make("Mul", ["c", "s"], ["m"]), make("Relu", ["m"], ["y"])],
+        [("x", "float32", [1, 3, 4, 6])],
+        [("y", "float32", [1, 5, 8, 12])],
+        {"w": noise(3, 5, 2, 2), "b": noise(5, seed=1), "s": noise(1, 5, 1, 1, seed=2)},
+    )
+    neat = tidied(same(model, {"x": noise(1, 3, 4, 6, seed=2)}, tmp_path), keep_layout=False).model
+    assert [op.kind for op in neat.main.ops] == ["CONV_2D", "DEPTH_TO_SPACE"]

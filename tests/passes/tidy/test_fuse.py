@@ -45,6 +45,30 @@ def test_arithmetic_goes_into_any_layer(kind: str, arithmetic: str) -> None:
     assert model.main.outputs == model.main.ops[0].outputs
 
 
+def spread(b: Builder, kind: str) -> Tensor:
+    """A transposed convolution to four channels, without a bias."""
+    if kind == "TRANSPOSE_CONV":
+        x = b.input("x", (1, 3, 3, 2))
+        return b.op(kind, [1, 6, 6, 4], noise(4, 2, 2, 2), x, stride_h=2, stride_w=2)
+    x = b.input("x", (1, 2, 3, 3, 2))
+    return b.op(kind, [1, 2, 3, 3, 4], noise(1, 1, 1, 4, 2), x)
+
+
+@pytest.mark.parametrize("kind", ["CONV_3D_TRANSPOSE", "TRANSPOSE_CONV"])
+def test_normalization_after_a_transposed_convolution_goes_into_it(kind: str) -> None:
+    b = Builder()
+    scaled = b.op("MUL", b.op("ADD", spread(b, kind), noise(4)), noise(4, seed=1))
+    assert kinds(fused(b, b.op("SUB", scaled, noise(4, seed=2)))[0]) == [kind]
+
+
+def test_a_transposed_convolution_applies_no_activation() -> None:
+    b = Builder()
+    y = b.op("ADD", spread(b, "TRANSPOSE_CONV"), noise(4), fused_activation_function="RELU")
+    model, why = fused(b, y)
+    assert kinds(model) == ["TRANSPOSE_CONV", "ADD"]
+    assert "cannot apply its activation" in why
+
+
 def test_a_constant_may_come_first_where_order_does_not_matter() -> None:
     b = Builder()
     y = b.op("ADD", noise(4, seed=1), b.op("MUL", noise(4, seed=2), layer(b)))
@@ -184,3 +208,20 @@ def test_each_setting_switches_its_own_rule_off() -> None:
         ("activation", "RELU"),
     ):
         assert kept in kinds(apply(model(), f"fuse({setting}=false)").model)
+
+
+def test_what_follows_a_shuffle_to_places_goes_into_the_layer_before_it() -> None:
+    b = Builder()
+    x = b.input("x", (1, 3, 3, 4))
+    y = b.op("DEPTH_TO_SPACE", b.op("CONV_2D", x, noise(8, 1, 1, 4), noise(8)), block_size=2)
+    y = b.op("MUL", b.op("ADD", y, noise(2, seed=1)), noise(1, 1, 1, 2, seed=2))
+    model, _ = fused(b, b.op("RELU", b.op("SUB", y, np.float32(0.5))))
+    assert kinds(model) == ["CONV_2D", "DEPTH_TO_SPACE"]
+
+
+def test_what_differs_by_place_stays_behind_the_shuffle() -> None:
+    b = Builder()
+    x = b.input("x", (1, 3, 3, 4))
+    y = b.op("DEPTH_TO_SPACE", b.op("CONV_2D", x, noise(8, 1, 1, 4), noise(8)), block_size=2)
+    model, _ = fused(b, b.op("RELU", b.op("ADD", y, noise(1, 6, 1, 2))))
+    assert kinds(model) == ["CONV_2D", "DEPTH_TO_SPACE", "ADD"]

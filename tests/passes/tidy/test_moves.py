@@ -139,3 +139,33 @@ def test_an_output_keeps_its_codes_and_name() -> None:
     model = b.model(y)
     assert cleaned(model) == ["RESHAPE"]
     assert apply(model, "cleanup").model.main.outputs[0].name == "answer"
+
+
+def test_a_slice_of_a_slice_is_one() -> None:
+    b = Builder()
+    row = b.op("SLICE", b.op("NEG", b.input("x", (5, 12))), [2, 0], [2, 12])
+    parts = [b.op("RELU", b.op("SLICE", row, [1, at], [1, 6])) for at in (0, 6)]
+    assert cleaned(b.model(*parts)) == ["NEG", "SLICE", "RELU", "SLICE", "RELU"]
+
+
+@pytest.mark.parametrize(("order", "goes"), [([2, 0, 1, 3], True), ([2, 1, 0, 3], False)])
+def test_parts_of_a_transpose_need_none_where_their_order_stays(
+    order: list[int], goes: bool
+) -> None:
+    b = Builder()
+    packed = b.op("NEG", b.input("x", (4, 5, 3, 6)))
+    turned = b.op("TRANSPOSE", packed, order)
+    flat = b.op("RESHAPE", turned, [3, 20, 6])
+    parts = [b.op("RELU", b.op("SLICE", flat, [at, 0, 0], [1, 20, 6])) for at in range(3)]
+    assert ("TRANSPOSE" not in cleaned(b.model(*parts))) == goes
+
+
+def test_rows_and_then_columns_are_one_slice() -> None:
+    b = Builder()
+    x = b.op("NEG", b.input("x", (1, 8, 6, 3)))
+    rows = b.op("STRIDED_SLICE", x, [0, 1, 0, 0], [1, 8, 6, 3], [1, 2, 1, 1])
+    mask = {"begin_mask": 11, "end_mask": 15}
+    columns = b.op("STRIDED_SLICE", rows, [0, 0, 1, 0], [0, 0, 0, 0], [1, 1, 2, 1], **mask)
+    assert cleaned(b.model(b.op("RELU", columns))) == ["NEG", "STRIDED_SLICE", "RELU"]
+    again = b.op("STRIDED_SLICE", rows, [0, 1, 0, 0], [1, 4, 6, 3], [1, 2, 1, 1])
+    assert cleaned(b.model(b.op("RELU", again))).count("STRIDED_SLICE") == 2

@@ -129,3 +129,29 @@ def test_a_model_of_channels_last_stays_what_it_is() -> None:
     change = apply(model, "relayout")
     assert not change.touched
     assert to_bytes(change.model) == to_bytes(model)
+
+
+def test_turns_of_one_place_that_are_reshapes_go_too() -> None:
+    """A gate of channels has one place, where a cleanup before has made reshapes of transposes."""
+    b = FirstBuilder()
+    x = y = b.input("x", (1, 4, 6, 6))
+    y = b.conv(y, 8)
+    gate = b.conv(b.op("MEAN", y, [2, 3], keep_dims=True), 2)
+    gate = b.op("LOGISTIC", b.conv(b.op("RELU", gate), 8))
+    model = b.model(b.conv(b.op("MUL", y, gate), 4))
+    done = apply(model, "cleanup | relayout(images=true) | cleanup | fuse").model
+    kinds = [op.kind for op in done.main.ops]
+    assert kinds == ["CONV_2D", "MEAN", "CONV_2D", "CONV_2D", "LOGISTIC", "MUL", "CONV_2D"]
+    value = noise(*x.shape)
+    found = answers(done, value.transpose(last(4)))[0].transpose(first(4))
+    np.testing.assert_allclose(found, answers(model, value)[0], rtol=1e-4, atol=1e-5)
+
+
+def test_a_tensor_beside_its_own_transpose_keeps_it() -> None:
+    b = Builder()
+    x = b.input("x", (1, 5, 5))
+    turned = b.op("TRANSPOSE", b.op("TANH", b.op("NEG", x)), [0, 2, 1])
+    model = b.model(b.op("ADD", x, turned))
+    value = noise(1, 5, 5)
+    done = apply(model, "relayout").model
+    np.testing.assert_array_equal(answers(done, value)[0], answers(model, value)[0])

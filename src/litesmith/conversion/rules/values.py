@@ -55,9 +55,25 @@ def divide(lower: Lowering, node: Node) -> Tensor:
         inverse = 1 / divisor.astype(np.float64)
         if np.array_equal(inverse.astype(np.float32) * divisor, np.ones_like(divisor)):
             return lower.op("MUL", a, inverse.astype(np.float32))
+    radicand = _positive_radicand(lower, b) if b.elements < a.elements else None
+    if radicand is not None:  # as normalizations have it: a few roots, and a product for each value
+        return lower.op("MUL", a, lower.op("RSQRT", radicand))
     if a.dtype == "int64":  # the kernel takes int32
         return lower.cast(lower.op("DIV", lower.cast(a, "int32"), lower.cast(b, "int32")), "int64")
     return lower.op("DIV", a, b)
+
+
+def _positive_radicand(lower: Lowering, root: Tensor) -> Tensor | None:
+    """What the tensor is the root of, where a positive number was added to it: XNNPACK's RSQRT
+    gives no infinity for 0."""
+    makers = {t: op for op in lower.builder.ops for t in op.outputs}
+    sqrt = makers.get(root)
+    inner = sqrt.inputs[0] if sqrt is not None and sqrt.kind == "SQRT" else None
+    add = makers.get(inner) if inner is not None else None
+    if add is None or add.kind != "ADD":
+        return None
+    numbers = [constant_numbers(t) for t in add.inputs]
+    return inner if any(n is not None and np.all(n > 0) for n in numbers) else None
 
 
 def power(lower: Lowering, node: Node) -> Tensor:

@@ -31,11 +31,14 @@ from litesmith.ir.types import (
 from litesmith.passes.core.step import Change, Context, Skip, on_graphs, settle
 from litesmith.passes.tidy.moves import (
     join_distant_transposes,
+    join_slices,
+    join_strided_slices,
     move_integers,
     order_of,
     ordered,
     reshape_ones,
     same_quant,
+    slice_before_transposes,
 )
 from litesmith.phrases import phrase
 from litesmith.units import plain
@@ -47,7 +50,7 @@ class Cleanup:
 
     def apply(self, model: Model, context: Context) -> Change:
         is_free = any(-1 in (t.dynamic or ()) for graph in model.graphs for t in graph.inputs)
-        first = () if is_free else (reshape_ones,)  # sizes are written down there
+        first = () if is_free else _SIZED  # sizes are written down there
         edits = [partial(on_graphs, edit=edit) for edit in (*first, *_EDITS)]
         return settle(model, (*edits, _drop_dead, _merge_constants))
 
@@ -279,6 +282,8 @@ def _same_call(a: Op, b: Op) -> bool:
     )
 
 
+# Where sizes are written down.
+_SIZED = reshape_ones, join_slices, join_strided_slices, slice_before_transposes
 _EDITS = join_distant_transposes, move_integers, _bypass, _join_chains, _join_repeats
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -13,11 +14,15 @@ from litesmith.ir.ops import OPS, has_effect, kinds_where
 from litesmith.ir.types import Array, Graph, Model, Op, Tensor, constant_numbers, frozen
 from litesmith.ir.window import pads, slides
 from litesmith.numeric.arrays import along
-from litesmith.passes.core.step import Change, Context, Skip, on_graphs, settle
+from litesmith.passes.core.step import Change, Context, GraphEdit, Skip, on_graphs, settle
 from litesmith.passes.tidy.moves import same_quant
 from litesmith.phrases import phrase
 
 _LAYERS = kinds_where(lambda row: row.is_layer)
+# Layers that a bias can be put in, but no activation that every delegate knows.
+_SPREADING = kinds_where(lambda row: row.spreads and row.bias is not None)
+# The versions that brought a bias, where it was not there from the start.
+_WITH_BIAS = {"TRANSPOSE_CONV": 3}
 _PADDABLE = kinds_where(lambda row: row.is_layer and row.has_window)
 _ACTIVATING = kinds_where(lambda row: row.fuses_activation)
 # The activations that the format can name in another op's options.
@@ -49,18 +54,20 @@ class Fuse:
     def apply(self, model: Model, context: Context) -> Change:
         asked = self.pad, self.scale, self.bias, self.activation
         wanted = [rule for rule, is_asked in zip(_RULES, asked, strict=True) if is_asked]
-        return settle(
-            model, [lambda m, r=rule: on_graphs(m, lambda g: _fuse(g, *r)) for rule in wanted]
-        )
+        edits: list[GraphEdit] = [partial(_fuse, rule=rule) for rule in wanted]
+        moved = dict(zip((_SCALING, _SHIFTING, _ACTIVATIONS), asked[1:], strict=True))
+        kinds = frozenset(kind for held, is_asked in moved.items() if is_asked for kind in held)
+        edits.insert(0, partial(_before_shuffles, kinds=kinds))
+        return settle(model, [partial(on_graphs, edit=edit) for edit in edits])
 
 
-def _fuse(
-    graph: Graph,
-    first: frozenset[str],
-    second: frozenset[str],
-    join: Callable[[Op, Op, Readers], Fused],
-) -> tuple[Graph, list[str], list[Skip]]:
+# What comes first, what follows, and how the two become one.
+Rule = tuple[frozenset[str], frozenset[str], Callable[[Op, Op, Readers], Fused]]
+
+
+def _fuse(graph: Graph, rule: Rule) -> tuple[Graph, list[str], list[Skip]]:
     """Joins every pair of the two kinds that the rule can join."""
+    first, second, join = rule
     replaced: dict[Op, tuple[Op, ...]] = {}
     touched: list[str] = []
     skipped: list[Skip] = []
@@ -172,7 +179,8 @@ def _layer_parts(layer: Op, arithmetic: Op, readers: Readers) -> _Parts | str | 
         return phrase("the weights or the bias before it are not float32 constants")
     if layer.option("fused_activation_function") != "NONE":
         return phrase("an activation stands between it and the layer before")
-    if arithmetic.option("fused_activation_function") not in {"NONE", *_ACTIVATIONS}:
+    able = {"NONE"} if layer.kind in _SPREADING else {"NONE", *_ACTIVATIONS}
+    if arithmetic.option("fused_activation_function") not in able:
         return phrase("the layer before cannot apply its activation")
     if weight.ndim <= row.axis or bias.size not in (1, weight.shape[row.axis]):
         return phrase("the weights and the bias before it do not fit each other")
@@ -211,7 +219,14 @@ def _with_constants(layer: Op, arithmetic: Op, weight: Array | None, bias: Array
     options = layer.options.set(
         fused_activation_function=arithmetic.option("fused_activation_function")
     )
-    return replace(layer, inputs=tuple(inputs), outputs=arithmetic.outputs, options=options)
+    version = max(layer.version, _WITH_BIAS.get(layer.kind, 1))
+    return replace(
+        layer,
+        inputs=tuple(inputs),
+        outputs=arithmetic.outputs,
+        options=options,
+        version=version,
+    )
 
 
 def _constant_like(tensor: Tensor, values: Array) -> Tensor:
@@ -248,10 +263,51 @@ def _activation(op: Op, activation: Op, readers: Readers) -> Fused:
     return replace(op, outputs=activation.outputs, options=options)
 
 
-# What comes first, what follows, and how the two become one; in the order of Fuse's fields.
-_RULES = (
+def _before_shuffles(graph: Graph, kinds: frozenset[str]) -> tuple[Graph, list[str], list[Skip]]:
+    """What is done to each channel behind a DEPTH_TO_SPACE is done in front of it, where the layer
+    that makes the channels can take it in."""
+    replaced: dict[Op, tuple[Op, ...]] = {}
+    shuffles = frozenset({"DEPTH_TO_SPACE"})
+    for layer, shuffle, after in chains(graph, (_LAYERS, shuffles, kinds)):
+        made, shuffled, block = layer.outputs[0], shuffle.outputs[0], shuffle.option("block_size")
+        if not isinstance(block, int) or made.quant is not None or shuffle in replaced:
+            continue
+        inputs = [made if t is shuffled else _repeated(t, shuffled, block) for t in after.inputs]
+        if layer.option("fused_activation_function") != "NONE" or None in inputs:
+            continue
+        if after.outputs[0].shape != shuffled.shape or made.dtype != "float32":
+            continue
+        ahead = replace(made, name=f"{after.outputs[0].name}/ahead")
+        replaced[shuffle] = (replace(after, inputs=tuple(inputs), outputs=(ahead,)),)
+        replaced[after] = (replace(shuffle, inputs=(ahead,), outputs=after.outputs),)
+    touched: list[str] = [
+        phrase("moved {op_name} in front of {op_name2}", op_name(after[0]), op_name(shuffle))
+        for shuffle, after in replaced.items()
+        if shuffle.kind in shuffles
+    ]
+    return rewrite(graph, ops=replaced), touched, []
+
+
+def _repeated(tensor: Tensor | None, beside: Tensor, block: int) -> Tensor | None:
+    """A constant of one value a channel, for each of the places that a channel comes from."""
+    values = _float_constant(tensor)
+    if tensor is None or values is None or values.size not in (1, beside.shape[-1]):
+        return None
+    if values.size == 1:
+        return tensor
+    if values.shape[-1] != values.size:
+        return None
+    tiled = np.tile(values.reshape(-1), block * block)
+    return replace(_constant_like(tensor, tiled), name=f"{tensor.name}/repeated")
+
+
+_SCALING = kinds_where(lambda row: row.arithmetic in ("*", "/"))
+_SHIFTING = kinds_where(lambda row: row.arithmetic in ("+", "-"))
+
+# In the order of Fuse's fields.
+_RULES: tuple[Rule, ...] = (
     (frozenset({"PAD"}), _PADDABLE, _pad),
-    (_LAYERS, kinds_where(lambda row: row.arithmetic in ("*", "/")), _scale),
-    (_LAYERS, kinds_where(lambda row: row.arithmetic in ("+", "-")), _bias),
+    (_LAYERS | _SPREADING, _SCALING, _scale),
+    (_LAYERS | _SPREADING, _SHIFTING, _bias),
     (_ACTIVATING, _ACTIVATIONS, _activation),
 )

@@ -1,5 +1,5 @@
-"""Moves of values that `cleanup` does without: transposes that move nothing or undo each other, and
-conversions to float for the sake of a move."""
+"""Moves of values that `cleanup` does without: transposes that move nothing or undo each other,
+slices of slices and of transposes, and conversions to float for the sake of a move."""
 
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import replace
@@ -8,11 +8,21 @@ from typing import NamedTuple
 import numpy as np
 
 from litesmith.ir import shapes
-from litesmith.ir.edit import rewrite
+from litesmith.ir.edit import consumers, rewrite
 from litesmith.ir.match import Reads, reads
 from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import OPS, has_computed_settings, has_effect, kinds_where, late_tensors
-from litesmith.ir.types import Graph, Op, Quant, Tensor, constant_numbers, frozen, op_tensors
+from litesmith.ir.types import (
+    Array,
+    Graph,
+    Op,
+    Quant,
+    Record,
+    Tensor,
+    constant_numbers,
+    frozen,
+    op_tensors,
+)
 from litesmith.passes.core.step import Skip
 from litesmith.phrases import phrase
 
@@ -84,6 +94,140 @@ def reshape_ones(graph: Graph) -> Edited:
         phrase("{op_name} moves nothing and is a reshape now", op_name(op)) for op in replaced
     ]
     return rewrite(graph, ops=replaced), touched, []
+
+
+def join_slices(graph: Graph) -> Edited:
+    """A slice of a slice is one slice, of what the first one reads."""
+    replaced: dict[Op, tuple[Op, ...]] = {}
+    able = {op.outputs[0]: op for op in _fixed(graph, lambda op: op.kind == "SLICE")}
+    for op in able.values():
+        source = op.inputs[0]
+        before = able.get(source) if source is not None else None
+        if before is None or before in replaced or before.inputs[0] is None:
+            continue
+        begins = [constant_numbers(one.inputs[1]) for one in (before, op)]
+        if begins[0] is None or begins[1] is None:
+            continue
+        replaced[op] = (_slice(before.inputs[0], begins[0] + begins[1], op.outputs[0]),)
+    touched: list[str] = [
+        phrase("{op_name} reads what the slice before it read", op_name(op)) for op in replaced
+    ]
+    return rewrite(graph, ops=replaced), touched, []
+
+
+def join_strided_slices(graph: Graph) -> Edited:
+    """Slices along some dimensions of slices along others are one, as of every second row and then
+    of every second column."""
+    replaced: dict[Op, tuple[Op, ...]] = {}
+    able = {op.outputs[0]: op for op in _fixed(graph, lambda op: op.kind == "STRIDED_SLICE")}
+    for op in able.values():
+        source = op.inputs[0]
+        before = able.get(source) if source is not None else None
+        if before is None or before in replaced:
+            continue
+        joined = _joined_strides(before, op)
+        if joined is not None:
+            replaced[op] = (joined,)
+    touched: list[str] = [
+        phrase("{op_name} reads what the slice before it read", op_name(op)) for op in replaced
+    ]
+    return rewrite(graph, ops=replaced), touched, []
+
+
+def _joined_strides(first: Op, second: Op) -> Op | None:
+    """Both slices as one, where no dimension is cut by both."""
+    pair, source = (first, second), first.inputs[0]
+    odd = ("ellipsis_mask", "new_axis_mask", "shrink_axis_mask", "offset")
+    if source is None or any(op.option(name) for op in pair for name in odd):
+        return None
+    rank = len(source.shape)
+    settings = [[constant_numbers(t) for t in op.inputs[1:4]] for op in pair]
+    if any(values is None or values.shape != (rank,) for one in settings for values in one):
+        return None
+    rows = [np.stack([v for v in one if v is not None]) for one in settings]
+    is_whole = [
+        (rows[i][2] == 1) & (np.array(_shape_before(op)) == np.array(op.outputs[0].shape))
+        for i, op in enumerate(pair)
+    ]
+    if not np.all(is_whole[0] | is_whole[1]) or second.options is None:
+        return None
+    chosen = np.where(is_whole[1], rows[0], rows[1]).astype(np.int32)
+    masks: dict[str, int] = {}
+    for name in ("begin_mask", "end_mask"):
+        bits = [int(op.option(name) or 0) for op in pair]  # type: ignore[arg-type]
+        own = sum(1 << axis for axis in range(rank) if not is_whole[1][axis])
+        masks[name] = (bits[0] & ~own) | (bits[1] & own)
+    constants = [
+        Tensor(f"{second.outputs[0].name}/{word}", (rank,), "int32", frozen(values))
+        for word, values in zip(("begin", "end", "strides"), chosen, strict=True)
+    ]
+    return replace(second, inputs=(source, *constants), options=second.options.set(**masks))
+
+
+def _shape_before(op: Op) -> tuple[int, ...]:
+    return () if op.inputs[0] is None else op.inputs[0].shape
+
+
+def slice_before_transposes(graph: Graph) -> Edited:
+    """Where each reader takes one place of a transpose's first dimension, as the parts of packed
+    queries, keys and values are taken, and the others stay in order, nothing has to be moved."""
+    uses, replaced = consumers(graph), dict[Op, tuple[Op, ...]]()
+    able = set(_fixed(graph, lambda op: op.kind in ("RESHAPE", "SLICE", "TRANSPOSE")))
+    for op in (op for op in graph.ops if op.kind == "TRANSPOSE" and op in able):
+        source, made = op.inputs[0], op.outputs[0]
+        order = None if source is None else order_of(op, len(source.shape))
+        if source is None or not order or order[0] == 0:
+            continue
+        readers = uses.get(made, [])
+        if len(readers) == 1 and readers[0].kind == "RESHAPE" and made not in graph.outputs:
+            made = readers[0].outputs[0]
+            readers = uses.get(made, [])
+        axis = order[0]
+        others = [one for one in order[1:] if source.shape[one] != 1]
+        places = [_only_place(reader, made) if reader in able else None for reader in readers]
+        is_kept = made in graph.outputs or made.shape[0] != source.shape[axis]
+        if (
+            is_kept
+            or not readers
+            or others != sorted(others)
+            or not same_quant(source.quant, made.quant)
+        ):
+            continue
+        if None in places:
+            continue
+        for reader, place in zip(readers, places, strict=True):
+            replaced[reader] = _picked(source, axis, place or 0, reader.outputs[0])
+    touched: list[str] = [phrase("{op_name} needs no transpose", op_name(op)) for op in replaced]
+    return rewrite(graph, ops=replaced), touched, []
+
+
+def _only_place(op: Op, source: Tensor) -> int | None:
+    """The place of the first dimension that a SLICE takes, and of the others all."""
+    begin = constant_numbers(op.inputs[1]) if op.kind == "SLICE" else None
+    if begin is None or op.outputs[0].shape != (1, *source.shape[1:]):
+        return None
+    return int(begin[0])
+
+
+def _picked(source: Tensor, axis: int, place: int, target: Tensor) -> tuple[Op, Op]:
+    """One place of an axis, in the shape of the target."""
+    begin = np.zeros(len(source.shape), np.int32)
+    begin[axis] = place
+    shape = (*source.shape[:axis], 1, *source.shape[axis + 1 :])
+    part = replace(target, name=f"{target.name}/part", shape=shape)
+    sizes = frozen(np.array(target.shape, np.int32))
+    setting = Tensor(f"{target.name}/shape", sizes.shape, "int32", sizes)
+    return _slice(source, begin, part), Op("RESHAPE", (part, setting), (target,))
+
+
+def _slice(source: Tensor, begin: Array, target: Tensor) -> Op:
+    settings = [frozen(np.array(values, np.int32)) for values in (begin, target.shape)]
+    names = (f"{target.name}/begin", f"{target.name}/size")
+    constants = [
+        Tensor(name, values.shape, "int32", values)
+        for name, values in zip(names, settings, strict=True)
+    ]
+    return Op("SLICE", (source, *constants), (target,), Record("SliceOptions"))
 
 
 class _Run(NamedTuple):

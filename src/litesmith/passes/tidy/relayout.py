@@ -19,6 +19,7 @@ from litesmith.numeric.minimum_cut import ENDLESS, SINK, SOURCE, Network
 from litesmith.passes.core.step import Change, Context
 from litesmith.passes.tidy.axis_order import (
     RANKS,
+    Order,
     To,
     Turned,
     first,
@@ -31,6 +32,8 @@ from litesmith.phrases import phrase
 
 # What one op more costs beside the bytes that it moves.
 _CALL = 1024
+# What a RESHAPE costs, which moves no bytes.
+_FREE = 1
 
 
 @dataclass(frozen=True)
@@ -80,24 +83,36 @@ def _transposes(graph: Graph) -> int:
 
 
 def _cost(graph: Graph) -> int:
-    return sum(op.outputs[0].nbytes + _CALL for op in graph.ops if op.kind == "TRANSPOSE")
-
-
-def _order(op: Op) -> tuple[int, ...]:
-    """The order of a TRANSPOSE that is known; () for any other op."""
-    given = constant_numbers(op.inputs[1]) if op.kind == "TRANSPOSE" else None
-    return () if given is None else tuple(given.tolist())
+    turns = (op for op in graph.ops if op.kind == "TRANSPOSE" or _turns_to(op))
+    return sum(_FREE if op.kind == "RESHAPE" else op.outputs[0].nbytes + _CALL for op in turns)
 
 
 def _turns_to(op: Op) -> tuple[bool, ...]:
-    """What a TRANSPOSE between the two orders may be: to the last one, to the first one, or both,
-    which are the same with three dimensions."""
-    order = _order(op)
-    if len(order) not in RANKS:
+    """What an op that turns a tensor between the two orders does: to the last one, to the first
+    one, or both, which are the same with three dimensions. () for any other op."""
+    rank = len(op.outputs[0].shape) if op.outputs else 0
+    if op.kind not in _TURNING or rank not in RANKS or op.inputs[0] is None:
         return ()
-    return tuple(
-        is_last for is_last, to in ((True, last), (False, first)) if order == to(len(order))
-    )
+    turns = _TURNING[op.kind]
+    return tuple(is_last for is_last, to in ((True, last), (False, first)) if turns(op, to(rank)))
+
+
+def _transposes_to(op: Op, order: Order) -> bool:
+    given = constant_numbers(op.inputs[1])
+    return given is not None and tuple(given.tolist()) == order
+
+
+def _reshapes_to(op: Op, order: Order) -> bool:
+    """True where a RESHAPE does what a transpose would: only sizes of one change their places."""
+    source, target = op.inputs[0], op.outputs[0]
+    assert source is not None
+    if len(source.shape) != len(order) or -1 in (source.dynamic or ()):
+        return False
+    is_turned = target.shape == tuple(source.shape[axis] for axis in order) != source.shape
+    return is_turned and moves_nothing(source.shape, order)
+
+
+_TURNING = {"RESHAPE": _reshapes_to, "TRANSPOSE": _transposes_to}
 
 
 def _meanings(graph: Graph) -> dict[Tensor, bool]:
@@ -221,9 +236,12 @@ def _source(op: Op) -> Tensor:
 
 
 def _is_alias(op: Op, meaning: Mapping[Tensor, bool]) -> bool:
-    """True for a TRANSPOSE from what its input means to what its output means."""
+    """True for a turn from what its input means to what its output means."""
     ways = _turns_to(op)
-    return bool(ways) and op.outputs[0] in meaning and meaning[op.outputs[0]] in ways
+    if not ways or op.outputs[0] not in meaning:
+        return False
+    is_last = meaning[op.outputs[0]]
+    return is_last in ways and is_last != meaning.get(_source(op), False)
 
 
 def _means_last(op: Op, meaning: Mapping[Tensor, bool]) -> bool:
@@ -255,7 +273,7 @@ def _join(
             continue
         to = first if meaning.get(tensor) else last
         is_free = moves_nothing(tensor.shape, to(len(tensor.shape)))
-        cost = 1 if is_free else tensor.nbytes + _CALL
+        cost = _FREE if is_free else tensor.nbytes + _CALL
         to_last, to_first = network.node(), network.node()
         network.join(own, to_last, cost)
         network.join(to_first, own, cost)

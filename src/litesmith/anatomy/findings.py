@@ -17,6 +17,7 @@ from litesmith.ir.types import Model, Tensor
 from litesmith.passes.core.layers import unpacked_constants
 from litesmith.passes.core.recipe import parse, step_name
 from litesmith.passes.core.step import Context
+from litesmith.passes.tidy.upgrade import legacy_tensors
 from litesmith.phrases import join, phrase
 from litesmith.tflite.write import chunks
 from litesmith.units import bytes_text, factor_text, percent_text, plain
@@ -85,7 +86,7 @@ def _is_real(tensor: Tensor) -> bool:
 
 
 def _legacy(model: Model) -> Iterator[Finding]:
-    count = sum(1 for t in _tensors(model) if t.dtype == "uint8" and t.quant is not None)
+    count = len(legacy_tensors(model))
     if count:
         yield Finding(
             phrase("{count} tensors are quantized as uint8", count),

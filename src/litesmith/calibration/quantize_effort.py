@@ -17,6 +17,7 @@ from litesmith.calibration.sequence_forms import with_sequence_forms
 from litesmith.data.sample_splits import part_of, take_some
 from litesmith.data.samples import Data
 from litesmith.errors import BadInput, CannotApply
+from litesmith.ir.dtype import DTYPES
 from litesmith.ir.edit import regraph, with_graphs
 from litesmith.ir.softmax_scores import scores_of
 from litesmith.ir.types import Model
@@ -29,6 +30,7 @@ from litesmith.passes.quantizing.masks import Masks
 from litesmith.passes.quantizing.qat import Qat
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.passes.quantizing.round import Round
+from litesmith.passes.tidy.fold import Fold
 from litesmith.phrases import phrase
 from litesmith.precision.fastest_forms import (
     FastestForms,
@@ -114,7 +116,8 @@ def plan(model: Model, step: Quantize, effort: str, *, has_data: bool) -> Plan:
                 usual.replace("quantize | ", ""),
             ),
         )
-    front = tidying(model, (*step.keep, *step.only))
+    is_small = DTYPES[SCHEMES[step.to].weights].bits <= 8
+    front = tidying(model, (*step.keep, *step.only), dense=is_small)
     return Plan(tuple((*front, *curing, *_with(step, text)) for text in texts), notes)
 
 
@@ -141,13 +144,16 @@ def cured_recipe(model: Model, recipe: Recipe, data: Data) -> tuple[Recipe, tupl
     return made, notes
 
 
-def tidying(model: Model, names: Names) -> Recipe:
+def tidying(model: Model, names: Names, *, dense: bool = False) -> Recipe:
     """What comes first; nothing where ops are named by their number in the file, which it would
-    change. Float16 weights are unpacked: they are stored anew."""
+    change. Float16 weights are unpacked: they are stored anew. So are sparse ones where `dense`,
+    without which no layer of theirs would be changed."""
     if any(isinstance(name, int) for name in names):
         return ()
     is_half = any(t.is_const and t.dtype == "float16" for g in model.graphs for t in g.tensors)
-    return parse(TIDY.replace("fold", "fold(float16=true)") if is_half else TIDY)
+    is_sparse = dense and any(op.kind == "DENSIFY" for _, _, op in model.ops())
+    fold = Fold(float16=is_half, sparse=is_sparse)
+    return tuple(fold if isinstance(step, Fold) else step for step in parse(TIDY))
 
 
 def _with(step: Quantize, text: str) -> Recipe:

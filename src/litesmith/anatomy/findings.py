@@ -111,12 +111,10 @@ def _waste(model: Model) -> Iterator[Finding]:
     ops = sum(len(g.ops) for g in model.graphs) - sum(len(g.ops) for g in tidy.graphs)
     saved = size - sum(map(len, chunks(tidy)))
     if ops or saved > _WORTH_SAYING * size:
+        size_text = bytes_text(max(saved, 0))
+        some = phrase("{ops} ops and {size} can go without a change of the results", ops, size_text)
         yield Finding(
-            phrase(
-                "{ops} ops and {size} can go without a change of the results",
-                ops,
-                bytes_text(max(saved, 0)),
-            ),
+            some if ops else phrase("{size} can go without a change of the results", size_text),
             phrase("edits: {edits}", _summary(edits)),
             f'litesmith apply MODEL "{TIDY}" -o OUT',
         )

@@ -13,6 +13,7 @@ from litesmith.evidence.tuning import FLOAT, RoomLeft
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import parse, step_name, text_of
+from litesmith.precision.fastest_forms import FastestForms
 from litesmith.search.trial.budget import MINIMIZE, Limits
 from litesmith.search.trial.tried_model import TriedModel
 from litesmith.search.tuning.decision_tree import (
@@ -339,3 +340,11 @@ def test_room_to_spare_is_claimed_of_an_interval_inside_the_budget_only() -> Non
     details = replace(found.details, room=left)
     state.records["int8"] = TriedModel(found.trial.with_details(details))
     assert "by its estimate" in state.why_enough and "to spare" not in state.why_enough
+
+
+def test_remedies_of_int8_are_predicted_to_take_as_long() -> None:
+    forms = FastestForms((), 3.0, 4.0, 9.0)
+    state = replace(state_of(), fastest=lambda _: forms)
+    tried = walked(state, eight_bits_miss)
+    told = {one.name: one.predicted_us for one in tried if one.branch in ("ranges", "equalize")}
+    assert told and set(told.values()) == {4.0}

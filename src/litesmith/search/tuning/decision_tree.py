@@ -177,6 +177,12 @@ class State:
         recipe = parse(f"{self.tidy}{text}")
         return text_of(with_forms(recipe, found) if found and found.is_other else recipe)
 
+    @property
+    def eight_us(self) -> float | None:
+        """What a run of such a recipe is predicted to take."""
+        found = self.by_kernels("int8")
+        return found and (found.predicted_us if found.is_other else found.integer_us)
+
 
 def _is_one_row(layer: Layer) -> bool:
     """True for a dense layer that multiplies each of its weights once."""
@@ -277,7 +283,7 @@ def _until_it_fits(
         is_vain = equalized is not None and equalized.status == SET_ASIDE  # nothing was uneven
         for name, text in texts.items():
             if not state.why_enough and not (is_vain and text.startswith("equalize")):
-                yield Candidate(name, branch, state.eight(text), why)
+                yield Candidate(name, branch, state.eight(text), why, state.eight_us)
 
     return candidates
 
@@ -288,7 +294,7 @@ def _mixed(state: State) -> Iterator[Candidate]:
 
 def _trained(state: State) -> Iterator[Candidate]:
     why = phrase("training under the rounding wins back what int8 loses")
-    yield Candidate("int8-trained", "qat", state.eight("qat"), why)
+    yield Candidate("int8-trained", "qat", state.eight("qat"), why, state.eight_us)
 
 
 def _small(state: State) -> Iterator[Candidate]:

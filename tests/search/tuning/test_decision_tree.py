@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -163,7 +164,8 @@ def test_four_bits_are_tried_where_weights_are_read_for_one_product(
     """A classifier of dense layers was left 1.7 times as slow as it could be."""
     b = Builder()
     x = b.input("x", (rows, 512))
-    model = b.model(b.op("FULLY_CONNECTED", x, noise(512, 512), noise(512)))
+    half = b.op("DEQUANTIZE", b.const(noise(512, 512).astype(np.float16)))
+    model = b.model(b.op("FULLY_CONNECTED", x, half, noise(512)))
     state = replace(state_of(model=model), fastest=lambda _: None)
     tried = [one.name for one in walked(state, everything_fits) if one.branch == "int4"]
     assert tried == (["int4-w4a8", "int4-dynamic"] if is_tried else [])

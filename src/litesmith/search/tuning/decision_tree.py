@@ -18,7 +18,7 @@ from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.passes.quantizing.round import Round
 from litesmith.passes.shrinking.prune import Prune
 from litesmith.phrases import phrase
-from litesmith.precision.fastest_forms import FastestForms, with_forms
+from litesmith.precision.fastest_forms import FastestForms, before_quantize, with_forms
 from litesmith.search.trial.budget import PROVEN, Limits, verdict
 from litesmith.search.trial.tried_model import TIE, TriedModel
 from litesmith.units import time_text
@@ -105,8 +105,8 @@ class State:
         """True where time counts, and most of it goes into reading weights that are used once."""
         if self.fastest is None or self.minimize != "latency" or self.integer_io:
             return False
-        macs = sum(map(op_macs, self.model.main.ops))
-        layers = layers_of(self.model.main).values()
+        graph = before_quantize(self.model, tidying(self.model, (), dense=True)).main
+        macs, layers = sum(map(op_macs, graph.ops)), layers_of(graph).values()
         read = sum(one.weight.elements for one in layers if _is_one_row(one))
         return read >= _MANY_WEIGHTS and 2 * read >= macs
 

@@ -259,7 +259,7 @@ _TABLE: tuple[tuple[str, tuple[str, ...], str], ...] = (
         "variables",
     ),
     (
-        "no uint8 quantized tensor",
+        "computes in uint8",
         (
             "upgrade",
             "upgrade | cleanup",

@@ -172,6 +172,16 @@ def custom() -> Model:
     return b.model(b.op("ABS", y))
 
 
+def sized_late() -> Model:
+    """An image of a size that is computed, of which the file says nothing."""
+    b = Builder()
+    x = b.input("x", (1, 40, 40, 3))
+    sides = b.op("STRIDED_SLICE", b.op("SHAPE", x), [1], [3], [1], shape=(2,))
+    large = b.op("MUL", sides, np.array([20, 20], np.int32))
+    y = b.op("RESIZE_NEAREST_NEIGHBOR", x, large, shape=())
+    return b.model(b.op("CONV_2D", y, noise(4, 1, 1, 3), noise(4), shape=()))
+
+
 def strings() -> Model:
     b = Builder()
     x = b.input("pick", (1,), "int32")

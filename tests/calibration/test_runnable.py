@@ -31,3 +31,9 @@ def test_what_was_asked_for_is_written_where_it_opens(tmp_path: Path) -> None:
     litesmith.save(zoo.convnet(), tmp_path / "m.tflite")
     litesmith.quantize(tmp_path / "m.tflite", data, out=tmp_path / "q.tflite", runs=3)
     assert (tmp_path / "q.tflite").exists()
+
+
+def test_no_op_is_blamed_for_what_every_form_of_it_can_do() -> None:
+    """The first kind was named, and keeping it float would have undone the work."""
+    with pytest.raises(BadInput, match="give another scheme"):
+        refuse_dead(zoo.custom(), zoo.convnet(), RECIPE)

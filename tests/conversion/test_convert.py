@@ -116,6 +116,16 @@ def test_a_size_is_told_once_for_all_inputs_that_have_it(tmp_path: Path) -> None
     assert [t.shape for t in fixed.model.main.inputs] == [(2, 5), (2, 5)]
 
 
+def test_sizes_without_a_name_are_those_of_one_input_alone(tmp_path: Path) -> None:
+    """A state was given the length of the sound beside it, and did not convert."""
+    nodes = [node("ReduceMean", ["x"], ["m"], axes=[1]), node("Add", ["m", "state"], ["y"])]
+    inputs = [("x", "float32", [None, None]), ("state", "float32", [2, None, 3])]
+    model = onnx_model(nodes, inputs, [("y", "float32", [2, None, 3])], {}, opset=13)
+    made = litesmith.convert(written(model, tmp_path), shape="x=1,512", check=False).model
+    state = made.main.inputs[1]
+    assert state.shape == (2, 1, 3) or state.dynamic == (2, -1, 3)
+
+
 def test_a_length_stays_free_before_the_batch_does(tmp_path: Path) -> None:
     free = litesmith.convert(written(text_net(), tmp_path), check=False)
     assert [t.dynamic for t in free.model.main.inputs] == [(1, -1), (1, -1)]

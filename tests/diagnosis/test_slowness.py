@@ -80,6 +80,14 @@ def test_one_op_that_dominates(mixed: Patient) -> None:
     assert "FULLY_CONNECTED" in found.where
 
 
+def test_an_op_that_is_little_of_a_run_dominates_nothing(mixed: Patient) -> None:
+    """It was said to take all of the time, and to cost a quarter of it."""
+    who = with_times(mixed, 0, 97, 0, 0)
+    assert who.profile is not None
+    slow = replace(who, profile=replace(who.profile, plain_us=(400.0,)))
+    assert by_rule("_dominant", who) and not by_rule("_dominant", slow)
+
+
 def test_an_op_far_from_the_best_speed(mixed: Patient) -> None:
     (found,) = by_rule("_slow", with_times(mixed, 10, 40, 20, 30))
     assert found.us == pytest.approx(36)

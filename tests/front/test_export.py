@@ -16,6 +16,7 @@ from litesmith.micro.c_export import c_name, resolver_methods
 from litesmith.micro.encode import DECODE
 from litesmith.micro.flash import KERNEL_FILES
 from litesmith.micro.kernel_memory import KERNELS
+from litesmith.passes.core.recipe import apply
 from litesmith.run.session import Session, fill_inputs
 from litesmith.tflite.file import load, save
 from tests import zoo
@@ -134,3 +135,18 @@ def test_every_kernel_has_its_memory_its_code_and_its_method() -> None:
     assert resolver_methods(zoo.residual_int8()) == ["AddAdd", "AddConv2D", "AddRelu"]
     assert c_name("3 d-net") == "model_3_d_net"
     assert [c_name(word) for word in ("int", "__x", "ümain")] == ["model_int", "model___x", "_main"]
+
+
+def test_what_the_interpreter_would_refuse_is_refused_with_a_way_out(tmp_path: Path) -> None:
+    """It was written, and boards were said to have room for it."""
+    b = Builder()
+    x = b.input("x", (1, 4))
+    half = b.const(zoo.noise(8, 4).astype(np.float16))
+    model = b.model(b.op("FULLY_CONNECTED", x, b.op("DEQUANTIZE", half), None))
+    with pytest.raises(CannotApply, match=r"op 0: DEQUANTIZE reads float16.*float16=true"):
+        litesmith.export(model, tmp_path / "c")
+    assert not (tmp_path / "c").exists()
+    assert {fits for _, fits in litesmith.targets(model).boards} == {None}
+    unpacked = apply(model, "fold(float16=true)").model
+    assert litesmith.export(unpacked, tmp_path / "c").files
+    assert True in {fits for _, fits in litesmith.targets(unpacked).boards}

@@ -295,3 +295,14 @@ def test_an_op_may_write_a_state_that_has_a_value() -> None:
     b = Builder()
     b.ops.append(Op("ABS", (b.input("x", (1,)),), (state,)))
     assert not list(problems(b.model(state)))
+
+
+def test_a_custom_op_may_have_room_to_work_in() -> None:
+    """Vela's files were refused: their op is handed tensors that nobody writes."""
+    b = Builder()
+    x, room = b.input("x", (1, 4)), Tensor("scratch", (64,), "uint8")
+    y = b.op("CUSTOM", x, room, shape=(1, 4), dtype="float32")
+    model = b.model(y)
+    assert not list(problems(model))
+    other = b.model(b.op("ADD", y, Tensor("nowhere", (1, 4))))
+    assert "before it is written" in next(iter(problems(other)))

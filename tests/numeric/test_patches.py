@@ -114,3 +114,14 @@ def test_covariance_is_that_of_numpy() -> None:
     _, cross = covariances([(rows[:99], others[:99]), (rows[99:], others[99:])])
     expected = np.cov(others.T, rows.T, bias=True)[:4, 4:]
     np.testing.assert_allclose(cross, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_what_never_changes_has_no_covariance() -> None:
+    """What a subtraction left of it, divided by a variance of 0, made weights of ten digits."""
+    random = np.random.default_rng(3)
+    rows = random.integers(-9, 9, (2, 50, 4)).astype(np.int8)
+    rows[1, :, 2] = 7
+    others = random.normal(0.1, 1e-3, (2, 50, 4))
+    own, cross = covariances([(rows, others)])
+    assert not own[1, 2].any() and not own[1, :, 2].any() and not cross[1, :, 2].any()
+    assert own[0].all() and cross[0].all()

@@ -157,3 +157,15 @@ def test_times_are_measured_once_and_kept() -> None:
 
 def test_where_ops_cannot_be_timed_there_is_no_choice() -> None:
     assert fastest_forms(faces(2), BASE, Target.parse("numpy")) is None
+
+
+@pytest.mark.parametrize("slow_us", [11.0, 99.0])
+def test_what_was_measured_as_a_whole_is_what_is_predicted(slow_us: float) -> None:
+    """Times of ops beside other ops added up to 1.8 times the run of a small model."""
+    model = faces()
+    plain = given_costs(model, {"CONV_2D": 3.0, "PRELU": slow_us}, 1.0)
+    added, known = (find_fastest(model, plain._replace(integer_us=us)) for us in (None, 50.0))
+    assert known.integer_us == 50.0 and known.keep == added.keep
+    share = 0.5 if known.keep else 0.0
+    moved = (1 - share) * (50.0 - added.integer_us)
+    assert known.predicted_us == pytest.approx(added.predicted_us + moved)

@@ -111,3 +111,9 @@ def test_a_loop_says_that_its_time_holds_the_overhead_of_its_rounds() -> None:
     assert "contains what profiling that graph costs" in found.note
     assert {op.graph for op in found.ops if op.kernel} == {0, 1, 2}
     assert found.ops_us == found.ops[0].us
+
+
+def test_no_speed_is_told_of_an_op_whose_size_is_not_known() -> None:
+    """Sizes of 0 made it the slowest op of all."""
+    timed = {op.kind: op for op in profile_ops(zoo.sized_late(), runs=3).ops}
+    assert timed["CONV_2D"].us and timed["CONV_2D"].gmacs is None

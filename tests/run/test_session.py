@@ -387,6 +387,34 @@ def test_causes() -> None:
     assert one_cause("") == ""
     told = "a.cc:3 x != y\nNode number 4 (ADD) failed to prepare.\nFailed to allocate tensors\n"
     assert one_cause(told) == "op 4 (ADD): a.cc:3 x != y"
+    assert one_cause("no runtimeNode number 1 (X) failed to prepare.") == "op 1 (X): no runtime"
+    flex = one_cause("Select ops, for Android …\nNode number 0 (FlexMul) failed to prepare.")
+    assert flex.startswith("op 0 (FlexMul)") and "TFLITE_BUILTINS" in flex
+    assert "--on micro" in one_cause("Encountered unresolved custom op: SignalWindow.\nSee")
+
+
+def test_a_profile_of_outputs_that_are_larger_than_the_file_says() -> None:
+    """The runtime wrote them into memory of the size in the file, and ended the process."""
+    with Session(zoo.sized_late(), profile=True) as session:
+        fill_inputs(session)
+        session.run()
+        session.start_profile()
+        session.run()
+        assert session.stop_profile()
+
+
+@pytest.mark.parametrize("kind", ["int32", "float32"])
+def test_rows_are_picked_by_numbers_that_a_table_has(kind: str) -> None:
+    """Numbers of words that come as floats were drawn as floats, also below 0."""
+    b = Builder()
+    words = b.op(
+        "CAST", b.op("RESHAPE", b.input("words", (1, 6), kind), [6]), out_data_type="INT32"
+    )
+    model = b.model(b.op("GATHER", zoo.noise(9, 4), words))
+    with Session(model) as session:
+        fill_inputs(session)
+        session.run()
+        assert set(session.inputs["words"].ravel().tolist()) == {0, 1}
 
 
 def test_versions_that_the_binding_does_not_know() -> None:

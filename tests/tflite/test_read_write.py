@@ -206,3 +206,15 @@ def test_an_options_table_keeps_what_is_not_default() -> None:
     assert options == Record("Conv2DOptions", {"stride_w": 1, "stride_h": 1})
     assert options is not None
     assert options["dilation_h_factor"] == 1
+
+
+def test_a_file_without_buffers_has_no_constants() -> None:
+    """The runtime opens it: buffer 0 stands for no content."""
+    b = Builder()
+    x = b.input("x", (1, 4))
+    tree = official.ModelT.InitFromPackedBuf(to_bytes(b.model(b.op("ADD", x, x))), 0)
+    tree.buffers, tree.metadata = [], []
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(tree.Pack(builder), b"TFL3")
+    (op,) = read(memoryview(bytes(builder.Output()))).main.ops
+    assert op.kind == "ADD" and not op.outputs[0].is_const

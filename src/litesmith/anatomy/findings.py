@@ -17,6 +17,7 @@ from litesmith.ir.types import Model, Tensor
 from litesmith.passes.core.layers import unpacked_constants
 from litesmith.passes.core.recipe import parse, step_name
 from litesmith.passes.core.step import Context
+from litesmith.passes.tidy.upgrade import legacy_tensors
 from litesmith.phrases import join, phrase
 from litesmith.tflite.write import chunks
 from litesmith.units import bytes_text, factor_text, percent_text, plain
@@ -85,7 +86,7 @@ def _is_real(tensor: Tensor) -> bool:
 
 
 def _legacy(model: Model) -> Iterator[Finding]:
-    count = sum(1 for t in _tensors(model) if t.dtype == "uint8" and t.quant is not None)
+    count = len(legacy_tensors(model))
     if count:
         yield Finding(
             phrase("{count} tensors are quantized as uint8", count),
@@ -110,12 +111,10 @@ def _waste(model: Model) -> Iterator[Finding]:
     ops = sum(len(g.ops) for g in model.graphs) - sum(len(g.ops) for g in tidy.graphs)
     saved = size - sum(map(len, chunks(tidy)))
     if ops or saved > _WORTH_SAYING * size:
+        size_text = bytes_text(max(saved, 0))
+        some = phrase("{ops} ops and {size} can go without a change of the results", ops, size_text)
         yield Finding(
-            phrase(
-                "{ops} ops and {size} can go without a change of the results",
-                ops,
-                bytes_text(max(saved, 0)),
-            ),
+            some if ops else phrase("{size} can go without a change of the results", size_text),
             phrase("edits: {edits}", _summary(edits)),
             f'litesmith apply MODEL "{TIDY}" -o OUT',
         )

@@ -13,6 +13,7 @@ from litesmith.data.preparation import Norm, Preparation, normalize
 from litesmith.data.samples import Data, Items, Sample, watch_data
 from litesmith.data.sources import UNTOUCHED
 from litesmith.errors import BadInput
+from litesmith.ir.ops import counting_inputs
 from litesmith.ir.types import Array, Model, Tensor
 from litesmith.passes.core.step import Context
 from litesmith.phrases import phrase
@@ -104,9 +105,9 @@ class RandomSamples:
         if norm is not None:
             return normalize(random.integers(0, 256, tensor.shape), norm, channel_axis(tensor))
         is_real = tensor.quant is not None
-        return random_values(
-            random, np.empty(tensor.shape, np.float32 if is_real else tensor.dtype)
-        )
+        like = np.empty(tensor.shape, np.float32 if is_real else tensor.dtype)
+        is_whole = tensor in counting_inputs(self.model.main)
+        return random_values(random, like, is_whole=is_whole)
 
     def _norm(self, place: int) -> Norm | None:
         tensor = self._inputs[place]

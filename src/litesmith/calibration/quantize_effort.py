@@ -17,6 +17,7 @@ from litesmith.calibration.sequence_forms import with_sequence_forms
 from litesmith.data.sample_splits import part_of, take_some
 from litesmith.data.samples import Data
 from litesmith.errors import BadInput, CannotApply
+from litesmith.ir.dtype import DTYPES
 from litesmith.ir.edit import regraph, with_graphs
 from litesmith.ir.softmax_scores import scores_of
 from litesmith.ir.types import Model
@@ -29,6 +30,7 @@ from litesmith.passes.quantizing.masks import Masks
 from litesmith.passes.quantizing.qat import Qat
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.passes.quantizing.round import Round
+from litesmith.passes.tidy.fold import Fold
 from litesmith.passes.tidy.hoist import Hoist, is_worth_hoisting
 from litesmith.phrases import phrase
 from litesmith.precision.fastest_forms import (
@@ -115,7 +117,8 @@ def plan(model: Model, step: Quantize, effort: str, *, has_data: bool) -> Plan:
                 usual.replace("quantize | ", ""),
             ),
         )
-    front = tidying(model, (*step.keep, *step.only))
+    is_small = DTYPES[SCHEMES[step.to].weights].bits <= 8
+    front = tidying(model, (*step.keep, *step.only), dense=is_small)
     return Plan(tuple((*front, *cured, *_with(step, text)) for text in texts), notes)
 
 
@@ -142,14 +145,17 @@ def cured_recipe(model: Model, recipe: Recipe, data: Data) -> tuple[Recipe, tupl
     return made, notes
 
 
-def tidying(model: Model, names: Names) -> Recipe:
+def tidying(model: Model, names: Names, *, dense: bool = False) -> Recipe:
     """What comes first; nothing where ops are named by their number in the file, which it would
-    change. Float16 weights are unpacked: they are stored anew. What an unrolled recurrence makes of
-    its inputs is made at once, unless ops are named: it may be one of them."""
+    change. Float16 weights are unpacked: they are stored anew. So are sparse ones where `dense`,
+    without which no layer of theirs would be changed. What an unrolled recurrence makes of its
+    inputs is made at once, unless ops are named: it may be one of them."""
     if any(isinstance(name, int) for name in names):
         return ()
     is_half = any(t.is_const and t.dtype == "float16" for g in model.graphs for t in g.tensors)
-    front = parse(TIDY.replace("fold", "fold(float16=true)") if is_half else TIDY)
+    is_sparse = dense and any(op.kind == "DENSIFY" for _, _, op in model.ops())
+    fold = Fold(float16=is_half, sparse=is_sparse)
+    front = tuple(fold if isinstance(step, Fold) else step for step in parse(TIDY))
     return (*front, Hoist()) if not names and is_worth_hoisting(model) else front
 
 

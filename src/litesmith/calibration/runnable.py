@@ -47,7 +47,10 @@ def dead(model: Model, recipe: Recipe, why: str) -> BadInput | CannotRun:
 def _culprit(model: Model, recipe: Recipe, place: int, step: Quantize) -> str:
     try:
         reference = before_quantize(model, recipe[:place])
+        whole = apply(reference, (step,), Context(ANY_RANGES)).model
     except CannotApply:
+        return ""
+    if _fault(whole) is None:  # it is not the form of an op, but the ranges that were seen
         return ""
     kinds = dict.fromkeys(op.kind for op in reference.main.ops)
     for kind in kinds:

@@ -341,18 +341,18 @@ def _value(message: Message) -> Value:
     if tensor is None:
         return Value(name, "undefined", None)
     shape = tensor.message("shape")
-    sizes = None if shape is None else tuple(map(_size, shape.messages("dim"), range(99)))
-    return Value(name, dtype_name(tensor.integer("elem_type")), sizes)
+    dims = () if shape is None else shape.messages("dim")
+    sizes = tuple(_size(dim, name, place) for place, dim in enumerate(dims))
+    return Value(name, dtype_name(tensor.integer("elem_type")), None if shape is None else sizes)
 
 
-def _size(message: Message, place: int) -> int | str:
-    """A size, or the name of a free one."""
+def _size(message: Message, name: str, place: int) -> int | str:
+    """A size, or the name of a free one; of those without a name only the first, the batch, is
+    taken to be that of other tensors too."""
     size = message.integer("dim_value", -1)
-    return (
-        size
-        if size >= 0 and "dim_value" in message.fields
-        else message.text("dim_param") or f"d{place}"
-    )
+    if size >= 0 and "dim_value" in message.fields:
+        return size
+    return message.text("dim_param") or (f"{name}.d{place}" if place else "d0")
 
 
 def tensor_array(message: Message, source: Path) -> Array:

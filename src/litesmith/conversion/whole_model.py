@@ -194,8 +194,12 @@ def with_sizes(source: SourceModel, given: Sizes, constants: Mapping[str, Array]
         base = lowered(source, _sized(source, given, guess), constants)
         if base.model is not None or set(symbols) <= batch:
             break
-    if base.model is None:
-        return base
+    if base.model is None:  # what is free may be a batch wherever it stands, as in a state
+        guess, batch = dict.fromkeys(symbols, 1), set(symbols)
+        single = lowered(source, _sized(source, given, guess), constants)
+        if single.model is None:
+            return base
+        base = single
     return _freed(source, base, guess, given, constants, batch)
 
 

@@ -28,6 +28,7 @@ from litesmith.run.accelerators.probes import Usable
 from litesmith.run.accelerators.targets import BY_NAME, DELEGATES, Delegate, placed, with_custom
 from litesmith.run.core.placement import MEASURED, Placement
 from litesmith.run.core.target import Target
+from litesmith.run.rules.micro import why_unfit
 from litesmith.run.session import Session, fill_inputs
 from litesmith.run.trial_run import probe
 from litesmith.tflite.file import load
@@ -552,12 +553,13 @@ def targets(model: Source | None = None, *, compile: bool = False) -> Targets:
         way = one.place if compile else one.predict
         placement = way(source.model) if way is not None and source is not None else None
         rows.append(ListedTarget(one, one.probe(), placement))
-    boards = tuple((board, _fits(board, source)) for board in BOARDS)
+    fit = None if source is None or why_unfit(source.model) else source
+    boards = tuple((board, _fits(board, fit)) for board in BOARDS)
     return Targets(tuple(rows), None if source is None else str(source.path or source.name), boards)
 
 
 def _fits(board: Board, source: SourceFile | None) -> bool | None:
-    """Whether a board has room for the model; None without one, or where a kernel is missing."""
+    """Whether a board has room for the model; None without one, or where it would not run."""
     if source is None:
         return None
     found = report_memory(source.name, source.model, source.bytes)

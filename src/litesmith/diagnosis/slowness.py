@@ -451,9 +451,10 @@ def _boundaries(patient: Patient) -> Iterator[Diagnosis]:
 
 def _dominant(patient: Patient) -> Iterator[Diagnosis]:
     for op in patient.ops:
-        if op.share > _DOMINANT and op.us:
+        share = patient.share(op.us or 0.0)
+        if share > _DOMINANT and op.us:
             yield Diagnosis(
-                phrase("one op takes {share} of the time", percent_text(op.share)),
+                phrase("one op takes {share} of the time", percent_text(share)),
                 _place(op),
                 phrase("nothing else can make the model twice as fast; look at this op first"),
                 patient.costs(op.us),
@@ -467,7 +468,8 @@ def _slow(patient: Patient) -> Iterator[Diagnosis]:
     """Ops that a matrix product of the same size would outrun."""
     kinds: dict[str, list[OpTime]] = {}
     for op in patient.ops:
-        if op.of_best is not None and op.of_best < _SLOW and op.share >= _HEAVY:
+        is_heavy = patient.share(op.us or 0.0) >= _HEAVY
+        if op.of_best is not None and op.of_best < _SLOW and is_heavy:
             kinds.setdefault(op.kind, []).append(op)
     for kind, ops in kinds.items():
         parts = {op.index: (op.us or 0.0) * (1 - (op.of_best or 0.0)) for op in ops}

@@ -44,6 +44,7 @@ from litesmith.passes.core.schemes import SCHEMES
 from litesmith.passes.core.step import Context, Tools
 from litesmith.passes.quantizing.integer_graph import computes_in_float, integer_tensors
 from litesmith.passes.quantizing.quantize import Quantize
+from litesmith.passes.tidy.upgrade import legacy_tensors
 from litesmith.phrases import Phrase, phrase
 from litesmith.progress import WARNING, Note, Progress, silent
 from litesmith.run.core.target import Target
@@ -293,7 +294,7 @@ def _refuse_early(source: SourceFile, step: Quantize, given: Calibration) -> Non
             "{model}: is quantized already, {scheme}; {way_out}",
             source.path or source.name,
             scheme(source.model),
-            _way_out(held),
+            _way_out(source.model),
         )
     if SCHEMES[step.to].is_integer and not given.is_given:
         raise BadInput(
@@ -319,8 +320,8 @@ def _stop(*_: object) -> NoReturn:
     raise CannotApply("no data is read yet")
 
 
-def _way_out(held: str) -> Phrase:
-    if "uint8" in held:
+def _way_out(model: Model) -> Phrase:
+    if legacy_tensors(model):
         return phrase('litesmith apply MODEL "upgrade" -o OUT makes it a faster int8 one')
     return phrase(
         "start from the float model, or name the float ops to change with {only}", argument("only")

@@ -8,7 +8,7 @@ from litesmith.errors import BadModel
 from litesmith.ir.dtype import DTYPES, stored_bytes, string_ends
 from litesmith.ir.edit import called_graphs
 from litesmith.ir.ops import OPS
-from litesmith.ir.types import Model, Op, Record, Tensor, op_tensors, quant_tensors
+from litesmith.ir.types import Graph, Model, Op, Record, Tensor, op_tensors, quant_tensors
 from litesmith.phrases import phrase
 
 # The runtime keeps sizes in 64 bits and shapes in 32.
@@ -139,7 +139,7 @@ def _listed(model: Model) -> Iterator[str]:
 def _order(model: Model) -> Iterator[str]:
     """Ops run in the order they stand: each value is written once, and before it is read."""
     for graph in model.graphs:
-        ready = {t for t in graph.tensors if _is_given(t)} | set(graph.inputs)
+        ready = {t for t in graph.tensors if _is_given(t)} | set(graph.inputs) | _scratch(graph)
         for index, op in enumerate(graph.ops):
             where = f"op {index} ({op.label})"
             for tensor in op.inputs:
@@ -158,6 +158,15 @@ def _order(model: Model) -> Iterator[str]:
                 yield phrase(
                     "output {name!r} of graph {name2!r} is never written", tensor.name, graph.name
                 )
+
+
+def _scratch(graph: Graph) -> set[Tensor]:
+    """What custom ops alone use, and no op writes: room to work in, as Vela's ops are given."""
+    made = {tensor for op in graph.ops for tensor in op.outputs}
+    read = {t for op in graph.ops if not op.is_custom for t in op.inputs if t is not None}
+    return {
+        t for op in graph.ops if op.is_custom for t in op.inputs if t is not None and t not in made
+    } - read
 
 
 def _is_given(tensor: Tensor) -> bool:

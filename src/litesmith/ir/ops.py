@@ -9,6 +9,7 @@ and writing.
 from collections.abc import Callable, Collection, Sequence
 
 from litesmith import schema
+from litesmith.ir.dtype import DTYPES
 from litesmith.ir.edit import called_graphs
 from litesmith.ir.infer import Shapes as Shapes
 from litesmith.ir.op_row import Row as Row
@@ -128,3 +129,18 @@ def late_tensors(graph: Graph) -> set[Tensor]:
         if is_sized_late(op, late):
             late.update(op.outputs)
     return late
+
+
+def counting_inputs(graph: Graph) -> set[Tensor]:
+    """Inputs of real numbers that stand for whole ones, such as numbers of words: all that reads
+    them makes integers of them first."""
+    counting: set[Tensor] = set()
+    otherwise: set[Tensor | None] = set(graph.outputs)
+    for op in reversed(graph.ops):
+        made = set(op.outputs)
+        makes_whole = op.kind == "CAST" and not any(DTYPES[t.dtype].is_float for t in made)
+        if makes_whole or (OPS[op.kind].moves_data and made <= counting - otherwise):
+            counting.update(t for t in op.inputs[:1] if t is not None)
+        else:
+            otherwise.update(op.inputs)
+    return {t for t in counting - otherwise if t in graph.inputs and DTYPES[t.dtype].is_float}

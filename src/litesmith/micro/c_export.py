@@ -7,6 +7,7 @@ from litesmith.errors import CannotApply
 from litesmith.ir.types import Model
 from litesmith.micro.arena import ArenaAccount
 from litesmith.micro.kernel_memory import KERNELS
+from litesmith.run.rules.micro import why_unfit
 
 # Methods of MicroMutableOpResolver that are not the op's name in capitals and small letters.
 _METHODS = {
@@ -76,6 +77,9 @@ def resolver_methods(model: Model) -> list[str]:
                 op.label,
             )
         found.add(method)
+    unfit = why_unfit(model)
+    if unfit:
+        raise CannotApply("export: {unfit}", unfit)
     return sorted(found)
 
 

@@ -13,6 +13,9 @@ from litesmith.ir.window import Slide, pads, slid_size
 # they are exact, whatever the order in which a matrix product adds.
 _EXACT_ROWS = 1024
 
+# A variance below this share of the mean square is what rounding leaves of none.
+_CHANCE = 1e-12
+
 
 def some_places(count: int, most: int) -> NDArray[np.int64]:
     """At most so many of a number of places, spread evenly, ascending; always the same ones.
@@ -87,7 +90,8 @@ def covariances(
     """Of rows x, and of other rows y with them, over all pairs (x, y): E[xxᵀ] − E[x]E[x]ᵀ, the part
     of an error in weights that a bias cannot make up for, and E[yxᵀ] − E[y]E[x]ᵀ.
 
-    Rows are (R, k) or (channels, R, k). The first is exact for int8, in float64 for others.
+    Rows are (R, k) or (channels, R, k). The first is exact for int8, in float64 for others. A value
+    that never changes has no covariance with any: what the subtraction leaves of it is chance.
     """
     sums: list[Array] = []
     for rows, others in pairs:
@@ -99,7 +103,13 @@ def covariances(
     count = np.maximum(sums[0], 1)
     mean, second, *means, product = (one / count for one in sums[1:])
     own = second - mean[..., :, None] * mean[..., None, :]
-    return own, product - means[0][..., :, None] * means[1][..., None, :]
+    cross = product - means[0][..., :, None] * means[1][..., None, :]
+    varies = _diagonal(own) > _CHANCE * _diagonal(second)
+    return own * (varies[..., :, None] & varies[..., None, :]), cross * varies[..., None, :]
+
+
+def _diagonal(squares: Array) -> Array:
+    return np.diagonal(squares, axis1=-2, axis2=-1)
 
 
 def _squares(rows: Array) -> NDArray[np.float64]:

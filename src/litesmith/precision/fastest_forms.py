@@ -195,8 +195,10 @@ def find_fastest(reference: Model, costs: FormCosts) -> FastestForms:
         kept, best = [], whole
     real = problem.of(forms_of(problem, free)) + costs.float_rest
     share = len(kept) / max(1, len(free))
-    rest = share * costs.float_rest + (1 - share) * costs.integer_rest
-    times = (best + rest, whole + costs.integer_rest, real)
+    # Ops that stay float take another time beside others; both ends of the choice are measured.
+    integer_us = costs.integer_us or whole + costs.integer_rest
+    rest = share * costs.float_rest + (1 - share) * (integer_us - whole)
+    times = (best + rest, integer_us, real)
     kinds = _by_kind(graph, costs, kept), _slow_kinds(graph, costs)
     return FastestForms(names_of(graph, kept), *times, *kinds)
 

@@ -25,6 +25,7 @@ class FormCosts(NamedTuple):
     conversion    of each tensor that is made or given, what one conversion takes
     float_rest    of a run of the float model, what is spent outside the ops
     integer_rest  the same of the quantized model
+    integer_us    of a whole run of the quantized model, conversions and all; None if not measured
     """
 
     floats: tuple[float, ...]
@@ -32,6 +33,7 @@ class FormCosts(NamedTuple):
     conversion: dict[Tensor, float]
     float_rest: float = 0.0
     integer_rest: float = 0.0
+    integer_us: float | None = None
 
 
 def form_costs(
@@ -43,7 +45,8 @@ def form_costs(
 ) -> FormCosts:
     """Both models profiled; `quantized` is what `quantize` alone made of the reference."""
     times = [op_times(model, target, runs, engine) for model in (reference, quantized)]
-    return _form_costs(reference, quantized, times, conversion_times(target, runs, engine))
+    found = _form_costs(reference, quantized, times, conversion_times(target, runs, engine))
+    return found._replace(integer_us=times[1].whole)
 
 
 def estimated_costs(reference: Model, quantized: Model) -> FormCosts:

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
 from statistics import fmean, median
 from time import perf_counter
@@ -15,7 +15,8 @@ from litesmith.arguments import argument
 from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.build import Builder
-from litesmith.ir.types import Model, Op, Quant
+from litesmith.ir.ops import late_tensors
+from litesmith.ir.types import Model, Op, Quant, op_tensors
 from litesmith.phrases import phrase
 from litesmith.profiling.alignment import Absence, absences
 from litesmith.profiling.events import Run, Timeline, moments
@@ -379,17 +380,20 @@ def _op_times(
     found: list[OpTime] = []
     for number, graph in enumerate(model.graphs):
         absent = absences(graph, {index for owner, index in times if owner == number})
+        late = late_tensors(graph)  # the work of an op whose sizes are not known is not, either
         for index, op in enumerate(graph.ops):
             outcome = times.get((number, index)) or absent[index]
             share = outcome.us / total_us if outcome.us and total_us else 0.0
-            found.append(_op_time((number, index), op, outcome, share, best[arithmetic(op)]))
+            macs = 0 if late.intersection(op_tensors(op)) else op_macs(op)
+            timed = _op_time((number, index), op, outcome, macs, best[arithmetic(op)])
+            found.append(replace(timed, share=share))
     return tuple(found)
 
 
 def _op_time(
-    place: tuple[int, int], op: Op, outcome: _Time | Absence, share: float, best: float
+    place: tuple[int, int], op: Op, outcome: _Time | Absence, macs: int, best: float
 ) -> OpTime:
-    us, macs = outcome.us, op_macs(op)
+    us = outcome.us
     gmacs = macs / us / 1e3 if macs and us and us >= _LEAST_US else None
     is_timed = isinstance(outcome, _Time)
     return OpTime(
@@ -397,7 +401,7 @@ def _op_time(
         kind=plain(op.label),
         name=plain(op.outputs[0].name) if op.outputs else "",
         us=us,
-        share=share,
+        share=0.0,
         kernel=outcome.kernel if is_timed else "",
         detail=outcome.tag if is_timed else "",
         macs=macs,

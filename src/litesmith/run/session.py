@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.edit import rewrite, with_graphs
-from litesmith.ir.ops import late_tensors
+from litesmith.ir.ops import counting_inputs, late_tensors
 from litesmith.ir.types import Array, Graph, Model, Signature, Tensor
 from litesmith.ops.registry import find_delegate, find_op
 from litesmith.phrases import join, phrase
@@ -157,6 +157,11 @@ class Session:
     @property
     def outputs(self) -> Ports:
         return Ports(self, "outputs")
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that runs."""
+        return self._entry[0]
 
     @property
     def names(self) -> tuple[list[str], list[str]]:
@@ -328,6 +333,7 @@ class Session:
                 weight_cache=weight_cache,
                 custom=custom,
                 allocate=self._allocate,
+                room=self._output_room() if self.has_late_outputs and custom is None else (),
             )
             self._runner = self._profiler = runner
             self.note = self.note or str(runner.share or "")
@@ -340,6 +346,22 @@ class Session:
                 raise
             self.model = given
             self._fall_back(str(reason))
+
+    def _output_room(self) -> list[int]:
+        """The elements of each output after a run in the classic interpreter."""
+        runner = self._interpreter()
+        try:
+            for port, values in zip(runner.inputs, random_inputs(self.graph, runner), strict=True):
+                port.array[...] = values
+            runner.run()
+            return [port.array.size for port in runner.outputs]
+        finally:
+            runner.close()
+
+    def _interpreter(self) -> InterpreterRunner:
+        _, names, signature = self._entry
+        key = signature.key if signature is not None and signature.graph else ""
+        return InterpreterRunner(self._content, self._runtime_target, names=names, signature=key)
 
     @property
     def _runtime_target(self) -> Target:
@@ -399,9 +421,7 @@ class Session:
         if self.target.kind != "cpu":
             raise CannotRun("target {target}: {reason}; use cpu", self.target, reason)
         held = self._runner.inputs if self._runner is not None else ()
-        _, names, signature = self._entry
-        key = signature.key if signature is not None and signature.graph else ""
-        runner = InterpreterRunner(self._content, self._runtime_target, names=names, signature=key)
+        runner = self._interpreter()
         shapes = {place: port.array.shape for place, port in enumerate(held)}
         if any(runner.inputs[place].array.shape != shape for place, shape in shapes.items()):
             runner.resize(shapes)
@@ -514,21 +534,30 @@ def feed(session: Session, arrays: Sequence[Array]) -> None:
 
 def fill_inputs(session: Session, seed: int = 0) -> None:
     """Puts values that suit each type into every input, the same ones for the same seed."""
-    random = np.random.default_rng(seed)
-    for array in session.inputs.values():
-        array[...] = random_values(random, array)
+    values = random_inputs(session.graph, session.runner, seed)
+    for port, given in zip(session.runner.inputs, values, strict=True):
+        port.array[...] = given
 
 
-def random_values(random: np.random.Generator, like: Array) -> Array:
-    """Random values of the shape and type of an array."""
+def random_inputs(graph: Graph, runner: Runner, seed: int = 0) -> list[Array]:
+    """Values that suit each input, the same ones for the same seed."""
+    random, counting = np.random.default_rng(seed), counting_inputs(graph)
+    return [
+        random_values(random, port.array, is_whole=tensor in counting)
+        for port, tensor in zip(runner.inputs, graph.inputs, strict=True)
+    ]
+
+
+def random_values(random: np.random.Generator, like: Array, *, is_whole: bool = False) -> Array:
+    """Random values of the shape and type of an array; whole numbers where they are counted by."""
     kind, shape = like.dtype, like.shape
-    if kind.kind == "f":
+    if kind.kind == "f" and not is_whole:
         return random.normal(0, 1, shape).astype(kind)
     if kind.kind == "b":
         return random.integers(0, 2, shape).astype(kind)
-    if kind.kind not in "iu":  # texts
+    if kind.kind not in "fiu":  # texts
         return np.full(shape, b"a", kind)
-    if kind.itemsize > 2:  # indices and counters, which must not lead outside a table
+    if is_whole or kind.itemsize > 2:  # indices, which must not lead outside a table
         return random.integers(0, 2, shape).astype(kind)
     span = np.iinfo(kind)
     return random.integers(span.min, span.max, shape, endpoint=True).astype(kind)

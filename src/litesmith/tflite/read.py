@@ -193,7 +193,8 @@ def _tensor(table: Table, buffers: Sequence[Array], used: set[int]) -> Tensor:
     sparsity = table.table("sparsity")
     index = table.integer("buffer")
     used.add(index)
-    content = _at(buffers, index, phrase("tensor {name!r}: buffer", name))
+    # Buffer 0 stands for no content, and there may be none.
+    content = _at(buffers or _NO_BUFFERS, index, phrase("tensor {name!r}: buffer", name))
     tensor = Tensor(
         name,
         shape,
@@ -212,6 +213,7 @@ def _tensor(table: Table, buffers: Sequence[Array], used: set[int]) -> Tensor:
     return replace(tensor, data=_constant(tensor, content), quant=quant, rest=_frozen(rest))
 
 
+_NO_BUFFERS = (np.empty(0, np.uint8),)
 _TENSOR_FIELDS = "shape type buffer name quantization is_variable sparsity shape_signature"
 
 

@@ -19,7 +19,7 @@ from litesmith.ir.types import Array
 from litesmith.phrases import phrase
 from litesmith.run.core.child_process import answer, ask
 from litesmith.run.core.target import Target
-from litesmith.run.session import Session, random_values
+from litesmith.run.session import Session, random_inputs
 from litesmith.timing.clock import time_call
 from litesmith.timing.statistics import Row
 
@@ -91,8 +91,7 @@ def time_copies(
 
 def _all_ways(path: str, target: str, seconds: str) -> list[tuple[object, ...]]:
     with Session(path, target) as session:
-        random = np.random.default_rng(0)
-        values = [random_values(random, port.array) for port in session.runner.inputs]
+        values = random_inputs(session.graph, session.runner)
         session.run()  # what falls back to the interpreter does it here
         ways: dict[str, Way] = {}
         skipped: list[Copies] = []

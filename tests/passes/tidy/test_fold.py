@@ -4,11 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from litesmith.calibration.quantize_effort import plan
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model
-from litesmith.passes.core.recipe import apply
+from litesmith.passes.core.recipe import apply, text_of
+from litesmith.passes.core.schemes import SCHEMES
+from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.tflite.write import to_bytes
-from tests.zoo import half_weights, noise, resizable
+from tests.zoo import half_weights, noise, resizable, sparse
 
 
 def kinds(model: Model) -> list[str]:
@@ -51,6 +54,23 @@ def test_float16_is_unpacked_only_when_asked() -> None:
     asked = apply(model, "fold(float16=true)").model
     assert kinds(asked) == ["FULLY_CONNECTED"]
     assert len(to_bytes(asked)) > len(to_bytes(kept.model))
+
+
+def test_sparse_weights_are_written_out_only_when_asked() -> None:
+    """Layers behind them were left float by every scheme."""
+    listed = sparse().main.ops[0].inputs[1]
+    b = Builder()
+    weight = b.op("DENSIFY", listed, shape=(2, 4))
+    model = b.model(b.op("FULLY_CONNECTED", b.input("x", (1, 4)), weight, None))
+    kept = apply(model, "fold")
+    assert kinds(kept.model) == kinds(model) and "fold(sparse=true)" in kept.skipped[0].why
+    (layer,) = apply(model, "fold(sparse=true)").model.main.ops
+    np.testing.assert_array_equal(layer.inputs[1].values(), [[1, 0, 0, 2], [0, 0, 3, 0]])
+    first = {
+        to: plan(model, Quantize(to=to), "default", has_data=True).recipes[0] for to in SCHEMES
+    }
+    unpacked = {to for to, recipe in first.items() if "sparse=true" in text_of(recipe)}
+    assert {"int8", "dynamic", "int16x8", "w4a8"} <= unpacked and "float16" not in unpacked
 
 
 def test_shapes_are_final_only_when_fixed_or_asked() -> None:

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
+from litesmith.anatomy.findings import findings
 from litesmith.errors import CannotApply
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model, Quant, Tensor
 from litesmith.passes.core.recipe import apply
+from litesmith.passes.tidy.upgrade import legacy_tensors
 from tests.runtime import run
 from tests.zoo import convnet, legacy_uint8
 
@@ -120,3 +122,15 @@ def test_a_model_without_uint8_is_refused() -> None:
         apply(convnet(), "upgrade")
     with pytest.raises(CannotApply, match="io='float'"):
         apply(legacy_uint8(), "upgrade(io=float)")
+
+
+def test_what_is_only_converted_stays() -> None:
+    """An int8 model that is called with uint8 computes nothing in it; conversions were added."""
+    b = Builder()
+    x = b.op("QUANTIZE", b.input("x", (1, 4), "uint8", Quant.of(0.1, 128)), quant=Quant.of(0.1))
+    y = b.op("ADD", x, x, quant=Quant.of(0.2))
+    model = b.model(b.op("QUANTIZE", y, dtype="uint8", quant=Quant.of(0.2, 128)))
+    assert not legacy_tensors(model) and not any("uint8" in f.what for f in findings(model))
+    with pytest.raises(CannotApply, match="no op of the model computes in uint8"):
+        apply(model, "upgrade")
+    assert {t.dtype for t in apply(model, "upgrade(io=int8)").model.main.inputs} == {"int8"}

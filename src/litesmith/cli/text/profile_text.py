@@ -88,7 +88,7 @@ def print_profile(
             "ops add up to {time}, {share} of it; profiling adds {share2}, between the ops",
             time_text(result.ops_us),
             percent_text(result.ops_us / result.run_us),
-            percent_text(result.overhead),
+            percent_text(max(result.overhead, 0.0)),
         )
     )
     best = ", ".join(

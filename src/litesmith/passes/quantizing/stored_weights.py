@@ -74,7 +74,7 @@ class _Storing:
                 inputs[place] = self._coded_tensor(tensor, OPS[op.kind].axis)
                 version = max(version, OPS[op.kind].versions[self._key(op)])
                 self.touched.append(
-                    phrase("{op_name} takes {weights} weights", op_name(op), self._scheme.weights)
+                    phrase("gave {op_name} {weights} weights", op_name(op), self._scheme.weights)
                 )
             else:
                 inputs[place] = self._float_again(tensor, OPS[op.kind].axis)

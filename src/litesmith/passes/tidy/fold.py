@@ -7,9 +7,10 @@ import numpy as np
 
 from litesmith.ir.edit import consumers, regraph
 from litesmith.ir.model_text import op_name
-from litesmith.ir.ops import infer_shapes, is_repeatable, is_sized_late
+from litesmith.ir.ops import OPS, infer_shapes, is_repeatable, is_sized_late
 from litesmith.ir.types import Array, Graph, Model, Op, Tensor, frozen, memory_place
 from litesmith.numeric.kernels import KERNELS, evaluate
+from litesmith.numeric.sparse_encoding import dense_values
 from litesmith.passes.core.step import Change, Context, Skip, on_graphs
 from litesmith.phrases import phrase
 from litesmith.units import bytes_text
@@ -25,10 +26,12 @@ class Fold:
     float16  also unpack float16 weights to float32 (the file grows; loading and running a float
              model does not wait for the unpacking)
     shapes   take the shapes in the file as final, even those marked as free
+    sparse   also write out weights that list only what is not 0, so that they can be changed
     """
 
     float16: bool = False
     shapes: bool = False
+    sparse: bool = False
 
     def apply(self, model: Model, context: Context) -> Change:
         constants = (t.data for g in model.graphs for t in g.tensors if t.data is not None)
@@ -82,8 +85,10 @@ class Fold:
                 return phrase("unpacking {source} weights would undo their quantization", source)
             if not self.float16:
                 return phrase("unpacking float16 weights doubles them; fold(float16=true) does it")
-        if op.kind == "DENSIFY":
-            return phrase("unpacking sparse weights would undo their compression")
+        if op.kind == "DENSIFY" and not self.sparse:
+            return phrase(
+                "unpacking sparse weights would undo their compression; fold(sparse=true) does it"
+            )
         return ""
 
 
@@ -98,7 +103,7 @@ def _is_foldable(op: Op) -> bool:
 
 def _growth(op: Op, shared: set[Tensor]) -> str:
     """Why folding would make the file larger; "" where it would not."""
-    if op.kind == "DEQUANTIZE":
+    if OPS[op.kind].unpacks:
         return ""  # asked for
     freed = sum(t.nbytes for t in op.inputs if t is not None and t.is_const and t not in shared)
     added = sum(t.nbytes for t in op.outputs)
@@ -117,6 +122,8 @@ def _results(op: Op) -> tuple[Tensor, ...] | str:
         arrays: tuple[Array, ...] = (np.array(first.shape, op.outputs[0].dtype),)
     elif any(t is not None and t.quant is not None for t in (*op.inputs, *op.outputs)):
         return phrase("its numbers are quantized, and only the runtime rounds as the runtime does")
+    elif op.kind == "DENSIFY" and first is not None:
+        arrays = (dense_values(first),)
     elif op.kind not in KERNELS:
         return phrase("there is no reference kernel for it")
     elif infer_shapes(op.kind, op.inputs, op.options) != promised:

@@ -13,7 +13,7 @@ from litesmith.errors import CannotApply
 from litesmith.ir.edit import called_graphs, regraph, with_graphs
 from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import OPS, Row
-from litesmith.ir.types import Graph, Model, Op, Quant, Tensor, constant_numbers
+from litesmith.ir.types import Graph, Model, Op, Quant, Tensor, constant_numbers, op_tensors
 from litesmith.numeric.arrays import along
 from litesmith.passes.core.step import Change, Context, Skip
 from litesmith.passes.tidy.moves import same_quant
@@ -41,9 +41,9 @@ class Upgrade:
             raise CannotApply(
                 "upgrade: io={io!r} is no type for inputs; use uint8 or int8", self.io
             )
-        if not any(_is_legacy(t) for g in model.graphs for t in g.tensors):
+        if not legacy_tensors(model, self.io):
             raise CannotApply(
-                "upgrade: the model has no uint8 quantized tensor; there is nothing to do"
+                "upgrade: no op of the model computes in uint8; there is nothing to do"
             )
         if any(
             _is_legacy(t) and "external_buffer" in t.rest for g in model.graphs for t in g.tensors
@@ -70,6 +70,25 @@ def _is_legacy(tensor: Tensor | None) -> bool:
     return tensor.dtype == "uint8" and tensor.quant is not None
 
 
+def legacy_tensors(model: Model, io: str = "uint8") -> list[Tensor]:
+    """The quantized uint8 values that `upgrade` moves to int8."""
+    return [
+        tensor
+        for graph in model.graphs
+        for kept in (_only_converted(graph, keep_io=io == "uint8"),)
+        for tensor in graph.tensors
+        if _is_legacy(tensor) and tensor not in kept
+    ]
+
+
+def _only_converted(graph: Graph, *, keep_io: bool) -> set[Tensor]:
+    """Tensors that conversions alone read and write: nothing is computed in uint8."""
+    ends = {*graph.inputs, *graph.outputs}
+    computed = {t for op in graph.ops if not OPS[op.kind].rescales for t in op_tensors(op)}
+    through = set(graph.inputs) & set(graph.outputs)
+    return {t for t in graph.tensors if keep_io or t not in ends} - computed - through
+
+
 class _Upgrading:
     """One graph on its way: which tensors have an int8 twin, and the ops so far."""
 
@@ -83,23 +102,24 @@ class _Upgrading:
         self.skipped: list[Skip] = []
         self.boundary: dict[Tensor, Tensor] = {}
         ends = (*graph.inputs, *graph.outputs)
+        self._kept = _only_converted(graph, keep_io=keep_io)
         if not keep_io:
             self.boundary = {t: self._twin(t) for t in ends if _is_legacy(t)}
 
     def graph(self) -> Graph:
-        for tensor in dict.fromkeys(filter(_is_legacy, self._graph.inputs)):
+        for tensor in dict.fromkeys(filter(self._moves, self._graph.inputs)):
             if tensor not in self.boundary:
                 self._ops.append(_convert(tensor, self._twin(tensor)))
                 self._old_values.add(tensor)
         for op in self._graph.ops:
-            if not any(_is_legacy(t) for t in (*op.inputs, *op.outputs)):
+            if not any(self._moves(t) for t in (*op.inputs, *op.outputs)):
                 self._ops.append(op)
             elif why := _why_left(op):
                 self._leave(op, why)
             else:
                 self._move(op)
         for tensor in self._graph.outputs:
-            if _is_legacy(tensor) and tensor not in self.boundary and not tensor.is_const:
+            if self._moves(tensor) and tensor not in self.boundary and not tensor.is_const:
                 self._restore(tensor)
         return regraph(
             self._graph,
@@ -108,14 +128,17 @@ class _Upgrading:
             outputs=[self.boundary.get(t, t) for t in self._graph.outputs],
         )
 
+    def _moves(self, tensor: Tensor | None) -> bool:
+        return tensor not in self._kept and _is_legacy(tensor)
+
     def _move(self, op: Op) -> None:
         """The op on int8 tensors, each input brought to the scale that the kernel wants."""
         row = OPS[op.kind]
-        inputs = [self._twin(t) if _is_legacy(t) and t is not None else t for t in op.inputs]
+        inputs = [self._twin(t) if t is not None and self._moves(t) else t for t in op.inputs]
         if row.weight is not None:
             assert row.bias is not None
             self._take_weights(op, inputs, row.weight, row.bias)
-        outputs = tuple(self._twin(t) if _is_legacy(t) else t for t in op.outputs)
+        outputs = tuple(self._twin(t) if self._moves(t) else t for t in op.outputs)
         if op.kind in _RESCALING:
             inputs = [self._rescaled(t, outputs[0]) if t is not None else None for t in inputs]
         version = max(op.version, row.versions["int8"])
@@ -126,10 +149,10 @@ class _Upgrading:
         """The op as it was, its uint8 inputs made for it and its uint8 outputs taken from it."""
         self.skipped.append(Skip(op_name(op), why))
         for tensor in op.inputs:
-            if tensor is not None and _is_legacy(tensor) and not tensor.is_const:
+            if tensor is not None and self._moves(tensor) and not tensor.is_const:
                 self._restore(tensor)
         self._ops.append(op)
-        for tensor in filter(_is_legacy, op.outputs):
+        for tensor in filter(self._moves, op.outputs):
             self._old_values.add(tensor)
             self._ops.append(_convert(tensor, self._twin(tensor)))
 

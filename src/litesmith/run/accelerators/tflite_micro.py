@@ -30,6 +30,7 @@ from litesmith.phrases import phrase
 from litesmith.run.core.child_process import survive
 from litesmith.run.core.placement import MEASURED, Home, Placement, refuse
 from litesmith.run.core.runner import Port
+from litesmith.run.rules.micro import why_unfit
 from litesmith.tflite.write import to_bytes
 from litesmith.units import bytes_text
 
@@ -170,7 +171,7 @@ def _refuse_ports(graph: Graph) -> None:
         if kind.storage != tensor.dtype or not kind.bits:
             raise CannotRun(
                 "target micro: {name!r} is of type {dtype}, which cannot be handed to the "
-                "interpreter",
+                "interpreter; use cpu",
                 tensor.name,
                 tensor.dtype,
             )
@@ -190,11 +191,13 @@ def _why_not_run(model: Model, lines: Sequence[str], arena_bytes: int | None) ->
     text = "\n".join(lines)
     absent = _NO_KERNEL.search(text)
     if absent:
-        return CannotRun("target micro: TensorFlow Lite Micro has no kernel for {kind}", absent[1])
+        return CannotRun(
+            "target micro: TensorFlow Lite Micro has no kernel for {kind}; use cpu", absent[1]
+        )
     if _NO_CUSTOM.search(text):
         customs = sorted({op.custom for _, _, op in model.ops() if op.is_custom})
         return CannotRun(
-            "target micro: TensorFlow Lite Micro has no kernel for the custom op {names}",
+            "target micro: TensorFlow Lite Micro has no kernel for the custom op {names}; use cpu",
             ", ".join(map(repr, customs)),
         )
     missing = _MISSING.search(text)
@@ -204,6 +207,9 @@ def _why_not_run(model: Model, lines: Sequence[str], arena_bytes: int | None) ->
             bytes_text(arena_bytes),
             bytes_text(int(missing[1])),
         )
+    unfit = why_unfit(model)
+    if unfit:
+        return CannotRun("target micro: {unfit}", unfit)
     node = _NODE.search(text)
     cause = _PLACE.sub("", lines[0]).strip().rstrip(".") if lines else phrase("it gives no reason")
     if node is None:

@@ -66,7 +66,7 @@ def ask(module: str, path: str | os.PathLike[str], *words: str, seconds: float) 
     if crash:
         raise CannotRun(
             "{path}: the runtime crashed on {words} ({name}); the model is damaged, or the "
-            "runtime has a bug",
+            "runtime has a bug; litesmith targets MODEL has other places to run it",
             path,
             " ".join(words),
             crash,

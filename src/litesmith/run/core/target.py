@@ -18,6 +18,27 @@ FULL = "full"
 
 THREADED = ("cpu", "openvino")
 
+# Custom ops that TensorFlow Lite Micro brings.
+MICRO_OPS = (
+    "CIRCULAR_BUFFER",
+    "TFLM_DECODE",
+    "TFLite_Detection_PostProcess",
+    "SignalDelay",
+    "SignalEnergy",
+    "SignalFftAutoScale",
+    "SignalFilterBank",
+    "SignalFilterBankLog",
+    "SignalFilterBankSpectralSubtraction",
+    "SignalFilterBankSquareRoot",
+    "SignalFramer",
+    "SignalIrfft",
+    "SignalOverlapAdd",
+    "SignalPCAN",
+    "SignalRfft",
+    "SignalStacker",
+    "SignalWindow",
+)
+
 
 @dataclass(frozen=True)
 class Target:

@@ -3,9 +3,11 @@
 import ctypes
 import re
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, nullcontext
 from ctypes import c_bool, c_int, c_void_p
+from itertools import chain, repeat
+from math import prod
 
 import numpy as np
 
@@ -13,7 +15,7 @@ from litesmith.errors import BadInput, CannotRun, LitesmithError
 from litesmith.ir.types import Array
 from litesmith.phrases import phrase
 from litesmith.run.core.runner import Port, port_names
-from litesmith.run.core.target import FULL, Target
+from litesmith.run.core.target import FULL, MICRO_OPS, Target
 from litesmith.run.litert.capi import (
     CPU,
     ELEMENT_TYPES,
@@ -64,6 +66,8 @@ class CompiledRunner:
     """A model compiled for a target, with numpy arrays as the memory of its inputs and outputs.
 
     allocate gives the memory of a port, on the runtime's boundary
+    room     elements that each output is given at least: where its size depends on values, the
+             runtime writes beyond the size that it tells
 
     share    what a GPU leaves to the CPU; None where it takes all
     remarks  of native code as it compiled for a GPU
@@ -83,9 +87,11 @@ class CompiledRunner:
         weight_cache: str = "",
         custom: CustomOps | None = None,
         allocate: Allocate = aligned,
+        room: Sequence[int] = (),
     ) -> None:
         self._api = api()
         self._allocate = allocate
+        self._room = room
         self._custom = custom
         self._content = np.frombuffer(content, np.uint8)  # the runtime keeps pointing into it
         self._signature = signature
@@ -306,13 +312,17 @@ class CompiledRunner:
     def _ports(self, side: str) -> tuple[tuple[Port, ...], ctypes.Array[c_void_p]]:
         ports: list[Port] = []
         handles: list[c_void_p] = []
-        for name, kind in zip(self._names[side], self._types[side], strict=True):
-            array = self._allocate(kind.layout.shape, _NUMPY_TYPES[kind.element_type])
+        rooms = self._room if side == "Output" else ()
+        described = zip(self._names[side], self._types[side], strict=True)
+        for (name, kind), room in zip(described, chain(rooms, repeat(0)), strict=False):
+            shape, size = kind.layout.shape, prod(kind.layout.shape)
+            held = self._allocate((max(size, room),), _NUMPY_TYPES[kind.element_type])
+            array = held[:size].reshape(shape)
             handle = self._api.make(
                 "CreateTensorBufferFromHostMemory",
                 ctypes.byref(kind),
-                array.ctypes.data,
-                array.nbytes,
+                held.ctypes.data,
+                held.nbytes,
                 None,
             )
             self._buffers.append(handle)
@@ -371,14 +381,30 @@ def _toml(value: bool | int | str) -> str:
 
 def one_cause(messages: str) -> str:
     """One sentence from the runtime's lines: which op, and why; "" where it said nothing."""
+    flex = re.search(r"Node number (\d+) \((Flex\w+)\)", messages)
+    if flex:
+        return phrase(
+            "op {place} ({kind}) is an op of TensorFlow, which this runtime does not have; convert "
+            "the model again with TFLITE_BUILTINS alone",
+            flex.group(1),
+            flex.group(2),
+        )
     missing = re.search(r"unresolved custom op: (.+?)\.?$", messages, re.MULTILINE)
+    if missing and missing.group(1) in MICRO_OPS:
+        return phrase(
+            "the model has the custom operator {name!r}, which TensorFlow Lite Micro has alone: "
+            "--on micro",
+            missing.group(1),
+        )
     if missing:
         return phrase(
             "the model has the custom operator {group!r}, and no kernel is registered for "
             "it; litesmith.op registers one, --ops FILE loads a file that does",
             missing.group(1),
         )
-    lines = [line.strip() for line in messages.splitlines() if line.strip()]
+    # The runtime ends some of its sentences without a line feed.
+    parts = re.sub(r"(?<=.)(?=Node number \d+ \()", "\n", messages).splitlines()
+    lines = [line.strip() for line in parts if line.strip()]
     reasons = [line for line in lines if not line.startswith(("Node number", "Failed to"))]
     node = re.search(r"Node number (\d+) \((.+?)\)", messages)
     where = phrase("op {group} ({group2}): ", node.group(1), node.group(2)) if node else ""

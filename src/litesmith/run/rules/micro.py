@@ -5,8 +5,9 @@ CPU behind the interpreter to which an op could be left. What runs and gives oth
 LiteRT is refused too.
 """
 
-from litesmith.ir.types import Op, op_tensors
+from litesmith.ir.types import Model, Op, op_tensors
 from litesmith.phrases import phrase
+from litesmith.run.core.target import MICRO_OPS
 from litesmith.run.rules.op_conditions import (
     constant,
     given,
@@ -16,28 +17,7 @@ from litesmith.run.rules.op_conditions import (
     ranks,
     reads,
 )
-from litesmith.run.rules.rule_row import Check, Rules, data, takes, told_if, when
-
-# Custom ops that the wheel brings.
-CUSTOM_OPS = (
-    "CIRCULAR_BUFFER",
-    "TFLM_DECODE",
-    "TFLite_Detection_PostProcess",
-    "SignalDelay",
-    "SignalEnergy",
-    "SignalFftAutoScale",
-    "SignalFilterBank",
-    "SignalFilterBankLog",
-    "SignalFilterBankSpectralSubtraction",
-    "SignalFilterBankSquareRoot",
-    "SignalFramer",
-    "SignalIrfft",
-    "SignalOverlapAdd",
-    "SignalPCAN",
-    "SignalRfft",
-    "SignalStacker",
-    "SignalWindow",
-)
+from litesmith.run.rules.rule_row import Check, Rules, data, first_left, takes, told_if, when
 
 _FLOAT = reads("float32")
 _FLOAT_8 = reads("float32", "int8")
@@ -46,7 +26,7 @@ _FLOAT_8_16_32 = reads("float32", "int8", "int16", "int32")
 _MOVED = reads("bool", "float32", "int8", "int16", "int32")
 
 _known_custom = when(
-    lambda op: op.custom not in CUSTOM_OPS,
+    lambda op: op.custom not in MICRO_OPS,
     phrase("it has no kernel for this custom op"),
 )
 
@@ -201,3 +181,23 @@ MICRO = Rules(
     always=(_has_values,),
     whole=True,
 )
+
+
+# What helps a model with ops that read all of these types.
+_WAYS_OUT = (
+    ({"float16"}, phrase('litesmith apply MODEL "fold(float16=true) | fuse" -o OUT unpacks it')),
+    ({"uint8"}, phrase('litesmith apply MODEL "upgrade" -o OUT makes it int8')),
+    ({"float32", "int8"}, phrase("quantize the float model to int8 instead, its data too")),
+    (set[str](), phrase("TensorFlow Lite Micro needs a model without it")),
+)
+
+
+def why_unfit(model: Model) -> str:
+    """The first op that keeps a model from a microcontroller, why, and what helps; "" for none."""
+    left = first_left(MICRO, model.main)
+    if left is None:
+        return ""
+    read = {tensor.dtype for tensor in op_tensors(model.main.ops[left.place])}
+    way_out = next(way for types, way in _WAYS_OUT if types <= read)
+    why = left.why if left.kind in left.why else phrase("{kind}: {why}", left.kind, left.why)
+    return phrase("op {place}: {why}; {way_out}", left.place, why, way_out)

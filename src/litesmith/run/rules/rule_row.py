@@ -104,6 +104,12 @@ def place_by_rules(target: str, rules: Rules, model: Model) -> Placement:
     return replace(placed, refused=why, facts=facts, needs_int8="int8" in rules.wants)
 
 
+def first_left(rules: Rules, graph: Graph) -> Home | None:
+    """The first op that the accelerator does not take by itself, and why."""
+    homes = enumerate(zip(graph.ops, _reasons(rules, graph), strict=True))
+    return next((Home(n, op.label, False, why) for n, (op, why) in homes if why), None)
+
+
 def _with_final_sizes(model: Model) -> Graph:
     """The graph without what is computed of sizes that the file states, and of constants."""
     if all(op.kind != "SHAPE" for op in model.main.ops):

@@ -7,7 +7,9 @@ from typing import NamedTuple
 from litesmith.blocks.structure import structure_of
 from litesmith.calibration.quantize_effort import cures, plan, tidying
 from litesmith.evidence.tuning import FITS, FLOAT, SET_ASIDE
+from litesmith.ir.ops import OPS, op_macs
 from litesmith.ir.types import Model
+from litesmith.passes.core.layers import Layer, layers_of
 from litesmith.passes.core.recipe import is_float, parse, text_of
 from litesmith.passes.core.schemes import SCHEMES
 from litesmith.passes.core.step import Step
@@ -17,7 +19,7 @@ from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.passes.quantizing.round import Round
 from litesmith.passes.shrinking.prune import Prune
 from litesmith.phrases import phrase
-from litesmith.precision.fastest_forms import FastestForms, with_forms
+from litesmith.precision.fastest_forms import FastestForms, before_quantize, with_forms
 from litesmith.search.trial.budget import PROVEN, Limits, verdict
 from litesmith.search.trial.tried_model import TIE, TriedModel
 from litesmith.units import time_text
@@ -27,6 +29,9 @@ _SMALL = ("size", "download")
 
 # The candidates that are 8-bit integers throughout, or but for what is faster in float.
 _EIGHTS = ("int8", "int8-fastest")
+
+# Fewer weights than this stay in a core's own memory between two runs.
+_MANY_WEIGHTS = 1 << 18
 
 # The branches that end in 8-bit integers.
 EIGHT_BITS = ("int8", "blocks", "ranges", "equalize", "round", "qat")
@@ -88,7 +93,7 @@ class State:
     @property
     def tidy(self) -> str:
         """What comes first in every recipe, with its bar behind it."""
-        return f"{text_of(tidying(self.model, ()))} | "
+        return f"{text_of(tidying(self.model, (), dense=True))} | "
 
     @property
     def is_small_wanted(self) -> bool:
@@ -97,6 +102,16 @@ class State:
         size, most = next(sizes, None), self.limits.max_bytes
         is_above = size is not None and most is not None and size > most
         return self.minimize in _SMALL or is_above
+
+    @property
+    def is_read_bound(self) -> bool:
+        """True where time counts, and most of it goes into reading weights that are used once."""
+        if self.fastest is None or self.minimize != "latency" or self.integer_io:
+            return False
+        graph = before_quantize(self.model, tidying(self.model, (), dense=True)).main
+        macs, layers = sum(map(op_macs, graph.ops)), layers_of(graph).values()
+        read = sum(one.weight.elements for one in layers if _is_one_row(one))
+        return read >= _MANY_WEIGHTS and 2 * read >= macs
 
     def find_fitting(self, *branches: str) -> list[TriedModel]:
         """Those of some branches that lose no more than may be lost; a ceiling that they miss is
@@ -162,8 +177,20 @@ class State:
     def eight(self, text: str) -> str:
         """A recipe that makes int8, with the forms of ops that are fastest."""
         found = self.by_kernels("int8")
-        recipe = (*tidying(self.model, ()), *cures(self.model, "int8"), *parse(text))
+        recipe = (*tidying(self.model, (), dense=True), *cures(self.model, "int8"), *parse(text))
         return text_of(with_forms(recipe, found) if found and found.is_other else recipe)
+
+    @property
+    def eight_us(self) -> float | None:
+        """What a run of such a recipe is predicted to take."""
+        found = self.by_kernels("int8")
+        return found and (found.predicted_us if found.is_other else found.integer_us)
+
+
+def _is_one_row(layer: Layer) -> bool:
+    """True for a dense layer that multiplies each of its weights once."""
+    made = layer.op.outputs[0].elements
+    return OPS[layer.op.kind].is_dense and made == layer.channels
 
 
 class Branch(NamedTuple):
@@ -218,9 +245,9 @@ def _if_trainable(state: State) -> str:
     return _if_float(state) or is_enough or state.why_beaten or state.why_fixed
 
 
-def _if_small(state: State) -> str:
+def _if_four_bits_pay(state: State) -> str:
     other = phrase("{minimize} is to be small, not the file", state.minimize)
-    return _if_float(state) or ("" if state.is_small_wanted else other)
+    return _if_float(state) or ("" if state.is_small_wanted or state.is_read_bound else other)
 
 
 def _cleaned(state: State) -> Iterator[Candidate]:
@@ -265,7 +292,7 @@ def _until_it_fits(
         is_vain = equalized is not None and equalized.status == SET_ASIDE  # nothing was uneven
         for name, text in texts.items():
             if not state.why_enough and not (is_vain and text.startswith("equalize")):
-                yield Candidate(name, branch, state.eight(text), why)
+                yield Candidate(name, branch, state.eight(text), why, state.eight_us)
 
     return candidates
 
@@ -283,14 +310,16 @@ def _mixed(state: State) -> Iterator[Candidate]:
 
 def _trained(state: State) -> Iterator[Candidate]:
     why = phrase("training under the rounding wins back what int8 loses")
-    yield Candidate("int8-trained", "qat", state.eight("qat"), why)
+    yield Candidate("int8-trained", "qat", state.eight("qat"), why, state.eight_us)
 
 
 def _small(state: State) -> Iterator[Candidate]:
     why = phrase("weights of 4 bits take half the room of 8")
+    if not state.is_small_wanted:
+        why = phrase("weights of 4 bits are read in half the time of 8, and each is used once")
     for to in ("w4a8", "dynamic-int4"):
         yield Candidate(f"int4-{to.removesuffix('-int4')}", "int4", _usual(state, to), why)
-    if not state.why_fixed:
+    if state.is_small_wanted and not state.why_fixed:
         learned = tuple(map(_with_learning, parse(_usual(state, "w4a8"))))
         told = phrase("codes of 4 bits learned on unlabelled samples, block by block")
         yield Candidate("int4-learned", "int4", text_of(learned), told)
@@ -434,7 +463,7 @@ BRANCHES = (
         _if_too_slow,
         _fewer_channels,
     ),
-    Branch("int4", phrase("Do 4-bit weights fit?"), _if_small, _small),
+    Branch("int4", phrase("Do 4-bit weights fit?"), _if_four_bits_pay, _small),
     Branch(
         "cluster",
         phrase("Do few different weights fit?"),

@@ -1,9 +1,9 @@
 """Commands killed at random moments: no half file, nothing left behind, nothing still running.
 
-Each command runs once undisturbed, which says how long it takes. A seed decides the command, the
-moment and the way: Ctrl-C, SIGTERM, SIGKILL of the process that works, SIGKILL of all. Where a
-command is left to clean up, nothing may be left at once; where nobody is, the next command that
-writes there cleans up.
+Each command runs once undisturbed, which says how much processor time it takes, on a busy machine
+as on an idle one. A seed decides the command, the moment and the way: Ctrl-C, SIGTERM, SIGKILL of
+the process that works, SIGKILL of all. Where a command is left to clean up, nothing may be left at
+once; where nobody is, the next command that writes there cleans up.
 """
 
 import json
@@ -14,7 +14,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic, sleep
@@ -53,7 +52,7 @@ MOST_SECONDS = 20.0
 
 @dataclass(frozen=True)
 class Kill:
-    """What a kill left; `status` is the command's, `seconds` the moment."""
+    """What a kill left; `status` is the command's, `seconds` of processor time the moment."""
 
     seed: int
     command: str
@@ -67,17 +66,18 @@ class Kill:
         return not self.faults
 
 
-def killed(seed: int) -> Kill:
+def killed(seed: int, undisturbed: "Undisturbed") -> Kill:
     """Starts the command of a seed in a folder of its own, kills it, and looks at what is left."""
     random = np.random.default_rng(seed)
     name = list(COMMANDS)[seed % len(COMMANDS)]
     way = WAYS[seed // len(COMMANDS) % len(WAYS)]
-    moment = float(random.uniform(0.0, 1.05)) * seconds_of(name)
+    moment = float(random.uniform(0.0, 1.05)) * undisturbed.seconds(name)
     with TemporaryDirectory() as scratch:
         place = Place(Path(scratch))
-        before = place.prepare()
+        before = place.prepare(undisturbed.baseline())
         child = place.start(COMMANDS[name])
-        sleep(moment)
+        while child.poll() is None and _spent(child.pid) < moment:
+            sleep(float(random.uniform(0.0, 0.02)))  # the kernel counts in steps of 0.01 s
         _send(child, way)
         asked = monotonic()
         status = _wait(child)
@@ -98,13 +98,13 @@ class Place:
         for folder in (self.work, self.temporary, self.cache):
             folder.mkdir()
 
-    def prepare(self) -> dict[str, bytes]:
+    def prepare(self, baseline: bytes) -> dict[str, bytes]:
         """The inputs, and earlier results that are to be replaced; all by name."""
         demo_files.write(self.work)
         for path in self.work.glob("LICENSE*"):
             path.unlink()
         (self.work / OUT).write_bytes((self.work / FLOAT).read_bytes())
-        (self.work / BASELINE).write_bytes(baseline())
+        (self.work / BASELINE).write_bytes(baseline)
         return {path.name: path.read_bytes() for path in self.work.iterdir()}
 
     def start(self, words: Sequence[str]) -> "subprocess.Popen[bytes]":
@@ -159,30 +159,52 @@ def _read(path: Path) -> None:
                 _ = arrays[name]
 
 
-@cache
-def baseline() -> bytes:
-    """A baseline of the float model, measured once."""
-    with TemporaryDirectory() as scratch:
-        place = Place(Path(scratch))
-        demo_files.write(place.work)
-        if place.start(COMMANDS["gate --update"]).wait():
-            raise RuntimeError("no baseline could be made")
-        return (place.work / BASELINE).read_bytes()
+class Undisturbed:
+    """What commands come to that nobody kills: measured once, and kept in the folder, if any."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._file = None if folder is None else folder / "undisturbed.json"
+        is_known = self._file is not None and self._file.exists()
+        self._known = json.loads(self._file.read_bytes()) if self._file and is_known else {}
+
+    def baseline(self) -> bytes:
+        """A baseline of the float model."""
+        if BASELINE not in self._known:
+            with TemporaryDirectory() as scratch:
+                place = Place(Path(scratch))
+                demo_files.write(place.work)
+                if place.start(COMMANDS["gate --update"]).wait():
+                    raise RuntimeError("no baseline could be made")
+                self._keep(BASELINE, (place.work / BASELINE).read_text())
+        return self._known[BASELINE].encode()
+
+    def seconds(self, name: str) -> float:
+        """The processor time of a command."""
+        if name not in self._known:
+            with TemporaryDirectory() as scratch:
+                place = Place(Path(scratch))
+                before = place.prepare(self.baseline())
+                _, ended, usage = os.wait4(place.start(COMMANDS[name]).pid, 0)
+                faults = [*place.left(all_gone=True), *place.broken(before)]
+                if os.waitstatus_to_exitcode(ended) not in (0, 1) or faults:
+                    raise RuntimeError(f"{name}: ends with {ended} without any kill; {faults}")
+                self._keep(name, usage.ru_utime + usage.ru_stime)
+        return self._known[name]
+
+    def _keep(self, name: str, found: object) -> None:
+        self._known[name] = found
+        if self._file is not None:
+            self._file.write_text(json.dumps(self._known))
 
 
-@cache
-def seconds_of(name: str) -> float:
-    """How long a command takes that nobody disturbs."""
-    with TemporaryDirectory() as scratch:
-        place = Place(Path(scratch))
-        before = place.prepare()
-        began = monotonic()
-        status = place.start(COMMANDS[name]).wait()
-        seconds = monotonic() - began
-        faults = [*place.left(all_gone=True), *place.broken(before)]
-        if status not in (0, 1) or faults:
-            raise RuntimeError(f"{name}: status {status} without any kill; {faults}")
-        return seconds
+def _spent(process: int) -> float:
+    """Processor seconds of a process and of all that it started."""
+    try:
+        words = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:  # it has ended
+        return 0.0
+    ticks = sum(map(int, words[11:15]))  # its own, and of children that have ended
+    return ticks / os.sysconf("SC_CLK_TCK") + sum(map(_spent, _children(process)))
 
 
 def _send(child: "subprocess.Popen[bytes]", way: str) -> None:
@@ -200,7 +222,7 @@ def _send(child: "subprocess.Popen[bytes]", way: str) -> None:
 def _children(parent: int) -> list[int]:
     try:
         return [*map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text().split())]
-    except FileNotFoundError:
+    except OSError:  # it has ended
         return []
 
 

@@ -137,3 +137,21 @@ def test_a_setting_that_is_an_input_is_named_with_the_way_out() -> None:
 def test_a_node_that_makes_no_sense_is_left_with_a_reason() -> None:
     made = converted("Concat", {"a": numbers(2, 3), "b": numbers(4, 5)}, axis=7)
     assert [left.kind for left in made.left] == ["Concat"]
+
+
+LARGE = np.array([1 << 15, 1 << 15], np.int64)
+GROWING = {
+    "ConstantOfShape": {"sizes": LARGE},
+    "Expand": {"x": np.ones((1, 1), np.float32), "sizes": LARGE},
+    "Tile": {"x": np.ones((1, 1), np.float32), "times": LARGE},
+    "Pad": {"x": np.ones((1, 1), np.float32), "frame": np.array([0, 0, *LARGE - 1])},
+    "Range": {"start": np.float32(0), "limit": np.float32(1 << 29), "step": np.float32(1)},
+}
+
+
+@pytest.mark.parametrize("kind", GROWING)
+def test_a_few_bytes_do_not_become_a_file_that_fills_the_disk(kind: str) -> None:
+    """Constants that are computed were held against nothing but the largest tensor, of 4 GB."""
+    given = {name: np.asarray(value) for name, value in GROWING[kind].items()}
+    made = converted(kind, given, fixed=tuple(given))
+    assert made.model is None and "would add over" in made.left[0].why

@@ -14,6 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic, sleep
@@ -23,6 +24,7 @@ from report import print_table
 
 from litesmith import demo_files
 from litesmith.errors import LitesmithError
+from litesmith.native.sealed_file import read_sealed, write_sealed
 from litesmith.tflite.file import load
 
 FLOAT, OUT, BASELINE, FOLDER = "model.tflite", "out.tflite", "baseline.json", "found"
@@ -105,6 +107,8 @@ class Place:
             path.unlink()
         (self.work / OUT).write_bytes((self.work / FLOAT).read_bytes())
         (self.work / BASELINE).write_bytes(baseline)
+        for name, content in kept_files().items():
+            (self.cache / name).write_bytes(content)
         return {path.name: path.read_bytes() for path in self.work.iterdir()}
 
     def start(self, words: Sequence[str]) -> "subprocess.Popen[bytes]":
@@ -133,13 +137,24 @@ class Place:
         for name in (FLOAT, "data.npz"):
             if (self.work / name).read_bytes() != before[name]:
                 yield f"{name} was changed"
-        for path in sorted(self.work.rglob("*")):
+        for path in sorted([*self.work.rglob("*"), *self.cache.rglob("*")]):
             if path.is_dir() or path.name.startswith(".litesmith-"):
                 continue
+            if self.cache in path.parents and read_sealed(path) is None:
+                yield f"{path.name} in the cache is not whole"
             try:
                 _read(path)
             except (LitesmithError, OSError, ValueError) as error:
-                yield f"{path.relative_to(self.work)} is not whole: {error}"
+                yield f"{path.relative_to(self.work.parent)} is not whole: {error}"
+
+
+@cache
+def kept_files() -> dict[str, bytes]:
+    """Some files as a cache holds them, by name."""
+    with TemporaryDirectory() as scratch:
+        for number in range(40):
+            write_sealed(Path(scratch, f"{number:064x}.facts"), bytes(1000))
+        return {path.name: path.read_bytes() for path in Path(scratch).iterdir()}
 
 
 def _read(path: Path) -> None:

@@ -6,6 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from litesmith.conversion.core.lowering import Unsupported
+from litesmith.conversion.core.source import Node, SourceGraph, SourceModel, Value
+from litesmith.conversion.whole_model import lowered
 from litesmith.ir.types import Array
 from tests.conversion.one_node import converted, numbers, run
 from tests.draws import draws
@@ -155,3 +158,12 @@ def test_a_few_bytes_do_not_become_a_file_that_fills_the_disk(kind: str) -> None
     given = {name: np.asarray(value) for name, value in GROWING[kind].items()}
     made = converted(kind, given, fixed=tuple(given))
     assert made.model is None and "would add over" in made.left[0].why
+
+
+def test_a_number_that_stands_for_many_is_one_number() -> None:
+    """As in a .pt2 whose weight has no strides."""
+    one = np.broadcast_to(np.float32(1), (1 << 15, 1 << 15))
+    node = Node("Abs", ("w",), ("y",), {})
+    graph = SourceGraph("one", (node,), (), (Value("y", "float32", None),), {"w": one})
+    with pytest.raises(Unsupported, match="would add over"):
+        lowered(SourceModel(graph, 22))

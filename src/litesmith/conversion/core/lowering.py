@@ -143,8 +143,10 @@ class Lowering:
     def walk(self, graph: SourceGraph) -> None:
         """Adds the ops of all nodes; what cannot be converted is kept in `left`."""
         for name, array in graph.constants.items():
+            held = _held_bytes(array)
+            self.spare.size += _MOST_TIMES * held
+            self.count_made(array.nbytes, held)
             self.values[name] = self.const(array, name)
-            self.spare.size += _MOST_TIMES * array.nbytes
         for node in graph.nodes:
             if any(name and name not in self.values for name in node.inputs):
                 self._miss(node)
@@ -425,6 +427,14 @@ class Lowering:
         )
         self.names[copy] = name
         return copy
+
+
+def _held_bytes(array: Array) -> int:
+    """The memory that an array is a view on, where one number may stand for many."""
+    if not array.size:
+        return 0
+    reach = sum((n - 1) * abs(step) for n, step in zip(array.shape, array.strides, strict=True))
+    return min(reach + array.itemsize, array.nbytes)
 
 
 def refuse_size(shape: Sequence[int]) -> None:

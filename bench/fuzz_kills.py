@@ -264,9 +264,19 @@ def _running(child: "subprocess.Popen[bytes]") -> Iterator[str]:
     deadline = monotonic() + 5
     while (alive := _session(child.pid)) and monotonic() < deadline:
         sleep(0.05)
-    if alive:
+    if alive := [process for process in alive if not _is_dying(process)]:
         yield f"{len(alive)} processes go on"
         os.killpg(child.pid, signal.SIGKILL)
+
+
+def _is_dying(process: int) -> bool:
+    """True where a process was killed, and has not had the processor since: the machine is busy."""
+    try:
+        rows = Path(f"/proc/{process}/status").read_text().splitlines()
+    except OSError:
+        return True
+    waiting = [int(row.split()[1], 16) for row in rows if row.startswith(("SigPnd", "ShdPnd"))]
+    return any(signals >> signal.SIGKILL - 1 & 1 for signals in waiting)
 
 
 def _session(leader: int) -> list[int]:

@@ -76,7 +76,7 @@ def fuzz_the_files(options: Namespace, kept: Kept) -> list[str]:
 
 
 def fuzz_the_commands(options: Namespace, kept: Kept) -> list[str]:
-    """Four commands on each of the files, two files at a time."""
+    """Four commands on each of the files, some files at a time."""
     folder: Path = options.models
     ends = monotonic() + 60 * options.minutes
     runs = [fuzz_commands.Run(**line) for line in kept.lines()]  # pyright: ignore[reportArgumentType]
@@ -87,7 +87,7 @@ def fuzz_the_commands(options: Namespace, kept: Kept) -> list[str]:
         each = fuzz_commands.COMMANDS_EACH
         return [] if monotonic() > ends else list(fuzz_commands.runs_of(folder, seed, each))
 
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(options.jobs) as pool:
         for part in pool.map(work, seeds):
             kept.add([asdict(run) for run in part])
             runs += part
@@ -102,11 +102,11 @@ def fuzz_the_kills(options: Namespace, kept: Kept) -> list[str]:
     """One kill after the other: two at once would disturb each other's moments."""
     ends = monotonic() + 60 * options.minutes
     kills = [fuzz_kills.Kill(**line) for line in kept.lines()]  # pyright: ignore[reportArgumentType]
-    done = {kill.seed for kill in kills}
+    done, undisturbed = {kill.seed for kill in kills}, fuzz_kills.Undisturbed(kept.folder)
     for seed in range(options.seed, options.seed + options.count):
         if seed in done or monotonic() > ends:
             continue
-        kills.append(fuzz_kills.killed(seed))
+        kills.append(fuzz_kills.killed(seed, undisturbed))
         kept.add([asdict(kills[-1])])
         print(fuzz_kills.describe(kills[-1]), file=sys.stderr)
     return fuzz_kills.print_kills(kills)
@@ -118,6 +118,7 @@ def parsed() -> Namespace:
     parser.add_argument("--count", type=int, default=5000, help="how many seeds")
     parser.add_argument("--seed", type=int, default=0, help="the first one")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="the longest")
+    parser.add_argument("--jobs", type=int, default=2, help="commands at a time")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="records, and what failed")
     parser.add_argument("--only", type=int, metavar="SEED", help="one seed, in this process")
     parser.add_argument("--child", type=int, nargs=2, metavar=("FIRST", "END"))
@@ -132,7 +133,8 @@ def main() -> int:
         fuzz_files.work_through(folder, *options.child)
         return 0
     if options.only is not None and options.what == "kills":
-        return verdict_line(fuzz_kills.print_kills([fuzz_kills.killed(options.only)]))
+        undisturbed = fuzz_kills.Undisturbed(options.keep)
+        return verdict_line(fuzz_kills.print_kills([fuzz_kills.killed(options.only, undisturbed)]))
     if options.only is not None and options.what == "commands":
         runs = list(fuzz_commands.runs_of(folder, options.only))
         return verdict_line(fuzz_commands.print_runs(folder, runs))

@@ -7,33 +7,24 @@ temporary files; the most memory that any took is told.
 
 import os
 import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Timer, get_ident
 from time import monotonic
 
 import numpy as np
 from fuzz_files import damaged_file, pick
+from fuzz_starter import Starter
 from report import print_table
 
 from litesmith.errors import LitesmithError
 from litesmith.tflite.file import load
 from litesmith.units import bytes_text
 from tests.tflite.mutate import SORTS
-
-# Runs a command and writes down how it ended and the most memory that it took. The memory of a
-# process counts from that of the one which starts it, and this one is small.
-STARTER = """
-import os, sys
-child = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ)
-_, ended, usage = os.wait4(child, 0)
-with open(sys.argv[1], "w") as file:
-    print(os.waitstatus_to_exitcode(ended), usage.ru_maxrss, file=file)
-"""
 
 MODEL, RESULT, DATA = "m.tflite", "out.tflite", "data.npz"
 PAGE, ARRAY = "out.html", "array"
@@ -144,49 +135,31 @@ def run_command(
     words: tuple[str, ...], work: Path, temporary: Path, most: float
 ) -> tuple[int, str, float, int]:
     """Status, standard error, seconds and peak memory; status -SIGALRM where it hangs."""
+    scratch = temporary.parent
     variables = {
         **os.environ,
         "TMPDIR": str(temporary),
         "LITESMITH_CALL_SECONDS": str(CALL_SECONDS),
-        "LITESMITH_CACHE": str(temporary.parent / "cache"),
+        "LITESMITH_CACHE": str(scratch / "cache"),
     }
+    starter, told = _starter(get_ident()), scratch / "told"
     began = monotonic()
-    usage = temporary.parent / "usage"
-    with open(temporary.parent / "told", "w+") as told:
-        child = subprocess.Popen(
-            [
-                sys.executable,
-                "-SE",
-                "-c",
-                STARTER,
-                usage,
-                sys.executable,
-                "-m",
-                "litesmith",
-                *words,
-            ],
-            cwd=work,
-            env=variables,
-            stdout=subprocess.DEVNULL,
-            stderr=told,
-            start_new_session=True,
-        )
-        status, memory = _waited(child, began + most, usage)
-        told.seek(0)
-        text = told.read()
-    return status, text, monotonic() - began, memory
+    child = starter.start(words, folder=str(work), variables=variables, told=str(told))
+    stopped: list[int] = []
+    hangs = Timer(most, lambda: stopped.append(os.killpg(child, signal.SIGKILL) or 1))
+    hangs.start()
+    status, memory = starter.wait()
+    hangs.cancel()
+    seconds = monotonic() - began
+    if stopped:
+        status, memory = -signal.SIGALRM, 0
+    return status, told.read_text(errors="replace"), seconds, memory
 
 
-def _waited(child: "subprocess.Popen[bytes]", until: float, usage: Path) -> tuple[int, int]:
-    """The status of a command and the peak memory of it and its own children."""
-    try:
-        child.wait(until - monotonic())
-    except subprocess.TimeoutExpired:
-        os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
-        return -signal.SIGALRM, 0
-    status, memory = usage.read_text().split()
-    return int(status), 1024 * int(memory)
+@cache
+def _starter(_: int) -> Starter:
+    """One for each thread."""
+    return Starter()
 
 
 def wrong_endings(

@@ -25,7 +25,7 @@ _NAME = re.compile(r"\.litesmith-([0-9a-f]{8})-(\d+)-.*\.part")
 def open_part(folder: Path) -> tuple[int, str]:
     """A new file in a folder, open for writing, that does not outlive this process for long."""
     remove_left(folder)
-    prefix = f".litesmith-{_machine()}-{os.getpid()}-"
+    prefix = f".litesmith-{machine()}-{os.getpid()}-"
     name = os.path.abspath(folder / f"{prefix}{secrets.token_hex(8)}.part")
     notes = os.environ.get(NOTES)
     if notes:  # before there is anything to be left
@@ -38,7 +38,7 @@ def remove_left(folder: Path) -> None:
     """Removes what processes of this machine that are dead by now were writing in a folder."""
     for path in folder.glob(".litesmith-*.part"):
         found = _NAME.fullmatch(path.name)
-        if found and found[1] == _machine() and not is_running(int(found[2])):
+        if found and found[1] == machine() and not is_running(int(found[2])):
             with suppress(OSError):
                 path.unlink()
 
@@ -52,6 +52,6 @@ def remove_noted(notes: Path) -> None:
                     os.unlink(name)
 
 
-def _machine() -> str:
+def machine() -> str:
     """What tells this machine from others that share its folders."""
     return sha256(socket.gethostname().encode()).hexdigest()[:8]

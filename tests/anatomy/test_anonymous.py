@@ -1,13 +1,17 @@
 """A stripped model behaves like the original and tells nothing of it."""
 
+from dataclasses import replace
+from types import MappingProxyType
+
 import numpy as np
 import pytest
 
 from litesmith.anatomy.anonymous import anonymous, random_content
 from litesmith.ir.build import Builder
 from litesmith.ir.check import check
-from litesmith.ir.types import Model, Tensor
+from litesmith.ir.types import Model, Record, Tensor
 from litesmith.run.session import Session
+from litesmith.schema import TABLES
 from litesmith.tflite.file import load
 from litesmith.tflite.write import to_bytes
 from tests import zoo
@@ -137,3 +141,36 @@ def test_names_of_custom_ops_are_numbers_unless_public_or_kept() -> None:
     assert names == ["custom0", "custom1", "custom0", "FlexErf", "TFLite_Detection_PostProcess"]
     kept = [op.custom for op in anonymous(model, keep_custom_options=True).main.ops]
     assert kept == [op.custom for op in model.main.ops]
+
+
+# Texts of options that are no names of enumerations.
+TEXTS = {
+    table: [one.name for one in fields.values() if one.kind == "string"]
+    for table, fields in TABLES.items()
+    if table.endswith("Options") and any(one.kind == "string" for one in fields.values())
+}
+
+
+def with_texts(table: str, text: str) -> Model:
+    """Two ops alike, whose options have a text wherever one can be."""
+    b = Builder()
+    x = b.input("x", (1, 4))
+    made = [b.op("ABS", x), b.op("ABS", x)]
+    record = Record(table, MappingProxyType(dict.fromkeys(TEXTS[table], text)))
+    b.ops = [replace(op, options=record) for op in b.ops]
+    return b.model(*made)
+
+
+@pytest.mark.parametrize("table", TEXTS)
+def test_no_text_of_an_option_is_told(table: str) -> None:
+    """A composite and a call had their names still, which whoever made them chose."""
+    model = with_texts(table, "acme.secret")
+    assert b"acme.secret" in to_bytes(model)
+    assert b"acme.secret" not in to_bytes(anonymous(model))
+    one, two = (op.options for op in anonymous(model).main.ops)
+    assert one == two
+
+
+def test_composites_that_delegates_look_for_keep_their_names() -> None:
+    model = with_texts("StableHLOCompositeOptions", "odml.rms_norm")
+    assert b"odml.rms_norm" in to_bytes(anonymous(model))

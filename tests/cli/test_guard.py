@@ -150,6 +150,14 @@ def test_a_killed_guard_takes_the_command_along_and_the_next_cleans_up(place: Pa
     assert nothing_is_left(place)
 
 
+def test_what_another_machine_left_is_not_ours_to_judge(place: Path) -> None:
+    """Containers may share a folder for temporary files: there, 1 is a process of each."""
+    theirs = place / "temporary" / "litesmith-99999999-999999999-x"
+    theirs.mkdir()
+    start(place, "").communicate(timeout=60)
+    assert theirs.exists()
+
+
 def test_a_terminal_interrupts_once(place: Path) -> None:
     """Ctrl-C reaches the child and its guard; the clean-up of the child is not interrupted."""
     command = start(place, SLOW_TO_END, own_group=True)

@@ -68,8 +68,10 @@ REFUSED = {
     f"samples = {'9' * 5000}": "not TOML",
     f"norm = {'[' * 5000}": "not TOML",
     f"#{'x' * (1 << 20)}": "is larger than 1",
-    "[gate]\nupdate = true": "what a gate allows is said on the command line alone",
-    '[gate]\nallow = ["size=+90%"]': "what a gate allows is said on the command line alone",
+    "[doctor]\nkeep-custom-options = true": "what doctor lets pass is said on the command line",
+    "[gate]\nupdate = true": "what gate lets pass is said on the command line alone",
+    "[gate]\nseconds = 0.001": "--seconds: what gate lets pass is said on the command line alone",
+    '[gate]\nallow = ["size=+90%"]': "what gate lets pass is said on the command line alone",
 }
 
 

@@ -6,6 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from litesmith.conversion.core.lowering import Unsupported
+from litesmith.conversion.core.source import Node, SourceGraph, SourceModel, Value
+from litesmith.conversion.whole_model import lowered
 from litesmith.ir.types import Array
 from tests.conversion.one_node import converted, numbers, run
 from tests.draws import draws
@@ -137,3 +140,30 @@ def test_a_setting_that_is_an_input_is_named_with_the_way_out() -> None:
 def test_a_node_that_makes_no_sense_is_left_with_a_reason() -> None:
     made = converted("Concat", {"a": numbers(2, 3), "b": numbers(4, 5)}, axis=7)
     assert [left.kind for left in made.left] == ["Concat"]
+
+
+LARGE = np.array([1 << 15, 1 << 15], np.int64)
+GROWING = {
+    "ConstantOfShape": {"sizes": LARGE},
+    "Expand": {"x": np.ones((1, 1), np.float32), "sizes": LARGE},
+    "Tile": {"x": np.ones((1, 1), np.float32), "times": LARGE},
+    "Pad": {"x": np.ones((1, 1), np.float32), "frame": np.array([0, 0, *LARGE - 1])},
+    "Range": {"start": np.float32(0), "limit": np.float32(1 << 29), "step": np.float32(1)},
+}
+
+
+@pytest.mark.parametrize("kind", GROWING)
+def test_a_few_bytes_do_not_become_a_file_that_fills_the_disk(kind: str) -> None:
+    """Constants that are computed were held against nothing but the largest tensor, of 4 GB."""
+    given = {name: np.asarray(value) for name, value in GROWING[kind].items()}
+    made = converted(kind, given, fixed=tuple(given))
+    assert made.model is None and "would add over" in made.left[0].why
+
+
+def test_a_number_that_stands_for_many_is_one_number() -> None:
+    """As in a .pt2 whose weight has no strides."""
+    one = np.broadcast_to(np.float32(1), (1 << 15, 1 << 15))
+    node = Node("Abs", ("w",), ("y",), {})
+    graph = SourceGraph("one", (node,), (), (Value("y", "float32", None),), {"w": one})
+    with pytest.raises(Unsupported, match="would add over"):
+        lowered(SourceModel(graph, 22))

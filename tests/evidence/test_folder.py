@@ -1,6 +1,7 @@
 """The folder of a search: one writer, whole files, records that a kill leaves readable."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from litesmith.evidence.codec import salvage
 from litesmith.evidence.folder import Folder
 from litesmith.evidence.retraining import HeadTried
 from litesmith.evidence.tuning import TUNE_KINDS, OpRow, TunedInside, TuneSummary
+from litesmith.pages.records.salvage_folder import read_optional
 from litesmith.phrases import phrase
 from litesmith.tflite.file import digest, load, save
 from litesmith.units import factor_text
@@ -217,3 +219,14 @@ def test_a_summary_that_is_none_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "tune.json").write_text("[]")
     with pytest.raises(BadInput, match=r"tune\.json: is not what `litesmith tune` writes"):
         Folder(tmp_path).summary(TuneSummary)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+def test_a_pipe_is_no_record(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "tune.json")
+    with pytest.raises(BadInput, match="no regular file"):
+        Folder(tmp_path).summary(TuneSummary)
+    (tmp_path / "evidence").mkdir()
+    os.mkfifo(tmp_path / "evidence" / "a.json")
+    assert Folder(tmp_path).evidence(TunedInside, "a") is None
+    assert read_optional(TunedInside, tmp_path / "evidence" / "a.json").value is None

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -104,3 +105,15 @@ def test_what_is_no_trial_is_refused(tmp_path: Path) -> None:
 def test_a_number_that_json_has_not_is_refused() -> None:
     with pytest.raises(ValueError, match="JSON"):
         dump(Trial("", "", "d", (measurement(math.inf),), details=PartialBench("")))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+def test_a_log_that_need_not_end_is_refused(tmp_path: Path) -> None:
+    """Whoever sends a folder can put a pipe into it, or a link to a device."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "device").symlink_to("/dev/zero")
+    for name in ("pipe", "device"):
+        with pytest.raises(BadInput, match="no regular file"):
+            Log(tmp_path / name).read(KINDS)
+        with pytest.raises(BadInput, match="no regular file"):
+            Log(tmp_path / name).salvage(KINDS)

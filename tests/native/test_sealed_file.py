@@ -59,6 +59,18 @@ def test_folder_and_key_are_the_users_alone(place: Path) -> None:
     assert (mode(place), mode(key), mode(key.parent)) == (0o700, 0o600, 0o700)
 
 
+def test_what_a_killed_process_left_of_a_key_goes_with_the_next(place: Path) -> None:
+    """Before, such a file had a name that nobody knew as one to be removed."""
+    code = "import os; os.link = lambda *_: os._exit(9)"
+    words = f"{code}\nfrom litesmith.native.sealed_file import write_sealed\n"
+    words += f"import pathlib; write_sealed(pathlib.Path({str(place / 'one')!r}), b'')"
+    assert subprocess.run([sys.executable, "-c", words]).returncode == 9
+    key = key_file()
+    assert key is not None and not key.exists() and [*key.parent.glob(".litesmith-*")]
+    write_sealed(place / "one", CONTENT)
+    assert [*key.parent.iterdir()] == [key]
+
+
 def test_every_change_of_a_file_is_seen(place: Path) -> None:
     path = place / "one"
     write_sealed(path, CONTENT)

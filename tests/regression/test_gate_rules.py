@@ -209,6 +209,8 @@ def test_a_disturbance_that_passes_is_no_alarm() -> None:
     then, usual, bad = ({"wall": (ratio,) * 12} for ratio in (1.0, 1.0, 1.4))
     assert judge_latency([bad, usual, usual], then, FIVE).verdict != WORSE
     assert judge_latency([bad], then, FIVE).verdict == UNCLEAR
+    assert judge_latency([bad], then, FIVE).is_above
+    assert not judge_latency([bad, usual, usual], then, FIVE).is_above
     assert judge_latency([bad, bad], then, FIVE).verdict == WORSE
 
 

@@ -34,11 +34,18 @@ _FOREIGN = {
     "StableHLOCompositeOptions": ("composite_attributes",),
     "StablehloCustomCallOptions": ("backend_config", "custom_attributes"),
 }
+# Options that are names.
+_NAMES = {
+    "StableHLOCompositeOptions": ("name",),
+    "StablehloCustomCallOptions": ("call_target_name",),
+    "VarHandleOptions": ("container", "shared_name"),
+}
 _KEPT_OF_TENSORS = ("has_rank", "variant_tensors")
 
-# Custom ops that the stock runtime has, or TensorFlow: their names tell nothing.
+# Custom ops that the stock runtime or TensorFlow has, and composites that delegates look for: their
+# names tell nothing.
 _PUBLIC = ("TFLite_Detection_PostProcess",)
-_PUBLIC_START = "Flex"
+_PUBLIC_START, _PUBLIC_COMPOSITES = "Flex", "odml."
 
 
 def anonymous(model: Model, *, seed: int = 0, keep_custom_options: bool = False) -> Model:
@@ -133,17 +140,16 @@ class _Anonymizer:
         return self._customs.setdefault(old, f"custom{len(self._customs)}")
 
     def _options(self, options: Record) -> Record:
-        """The names of variables are numbered; two ops with one name keep one name."""
-        if options.table in _FOREIGN and not self._keep_custom_options:
-            return options.set(**dict.fromkeys(_FOREIGN[options.table]))
-        if options.table != "VarHandleOptions":
+        """Names are numbered; two ops with one name keep one name."""
+        if options.table in _FOREIGN and self._keep_custom_options:
             return options
-        words = {
-            name: self._words.setdefault(value, f"v{len(self._words)}")
-            for name, value in options.fields.items()
-            if isinstance(value, str)
+        words = {name: options.fields.get(name) for name in _NAMES.get(options.table, ())}
+        numbered = {
+            name: self._words.setdefault(word, f"v{len(self._words)}")
+            for name, word in words.items()
+            if isinstance(word, str) and not word.startswith(_PUBLIC_COMPOSITES)
         }
-        return options.set(**words)
+        return options.set(**numbered, **dict.fromkeys(_FOREIGN.get(options.table, ())))
 
 
 def _only(fields: Fields, names: tuple[str, ...]) -> Fields:

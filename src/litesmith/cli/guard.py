@@ -26,7 +26,7 @@ from litesmith.operating_system import is_running, limit_child, read_text
 from litesmith.phrases import phrase
 from litesmith.run.core.child_process import CALL_SECONDS, call_seconds
 from litesmith.temporary import no_room
-from litesmith.unfinished import NOTES, remove_noted
+from litesmith.unfinished import NOTES, machine, remove_noted
 from litesmith.units import bytes_text
 
 STOPPED = phrase("stopped; no half-written file is left")
@@ -89,15 +89,15 @@ def run_guarded(work: Callable[[], int], fail: Callable[[str, int], int]) -> int
 
 def _make_folder() -> Path:
     """A folder for all that is temporary; those of commands that were killed go."""
-    parent = Path(tempfile.gettempdir())
-    for left in parent.glob(f"{_FOLDER}*-*"):
-        owner = left.name.split("-")[1]
+    parent, own = Path(tempfile.gettempdir()), f"{_FOLDER}{machine()}-"
+    for left in parent.glob(f"{own}*-*"):  # containers may share the place, but not their processes
+        owner = left.name.removeprefix(own).split("-")[0]
         with suppress(OSError):  # which another command removes at this moment
             is_own = left.lstat().st_uid == os.getuid()
             if is_own and owner.isdecimal() and not is_running(int(owner)):
                 shutil.rmtree(left, ignore_errors=True)
     try:
-        return Path(tempfile.mkdtemp(prefix=f"{_FOLDER}{os.getpid()}-", dir=parent))
+        return Path(tempfile.mkdtemp(prefix=f"{own}{os.getpid()}-", dir=parent))
     except OSError as error:
         raise no_room(error) from None
 

@@ -23,7 +23,7 @@ from litesmith.cli.guard import (
     run_guarded,
     unwrapped,
 )
-from litesmith.cli.options.command_line import plain_switches, take_language, tell_cold
+from litesmith.cli.options.command_line import plain_switches, take_language, tell_cold, tell_pipes
 from litesmith.cli.options.declare import (
     complete_with,
     language_option,
@@ -190,6 +190,7 @@ def _run() -> int:
         words = _with_settings(take_language(sys.argv[1:]))
         sys.argv[1:] = words  # which records keep: they are the same in all languages
         tell_cold(words)
+        tell_pipes(words)
         if not words:
             print_first_steps()
             return 0

@@ -55,8 +55,8 @@ _PLAIN = {"DTypePolicy", "DTypePolicyMap", "Functional", "Model", "Sequential"}
 # Layers that run code of other tools, or of the file.
 _FOREIGN = {"FlaxLayer", "JaxLayer", "Lambda", "TFSMLayer", "TorchModuleWrapper", "__lambda__"}
 
-# Not built when a model is loaded to run.
-_UNUSED = {"build_config", "compile_config"}
+# Of the whole model, not built when it is loaded to run; of a model inside it, Keras builds it.
+_UNUSED = "compile_config"
 
 
 def load_keras(path: Path) -> Any:
@@ -155,6 +155,8 @@ def _check_file(path: Path) -> None:
     except (BadZipFile, KeyError, ValueError, RecursionError, NotImplementedError, OSError):
         raise BadModel("{path} is no .keras file of Keras 3", path) from None
     waiting: list[object] = [content]
+    if is_json_object(content):
+        content.pop(_UNUSED, None)
     while waiting:
         found = waiting.pop()
         if is_list(found):
@@ -167,7 +169,7 @@ def _check_file(path: Path) -> None:
                     path,
                     str(found["class_name"])[:80],
                 )
-            waiting.extend(v for k, v in found.items() if k not in _UNUSED)
+            waiting.extend(found.values())
 
 
 def _is_own(fields: Json) -> bool:

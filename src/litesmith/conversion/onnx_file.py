@@ -109,6 +109,9 @@ OWN_DOMAINS = ("", "ai.onnx")
 _FLOAT, _INT, _STRING, _TENSOR, _GRAPH, _FLOATS, _INTS, _STRINGS = 1, 2, 3, 4, 5, 6, 7, 8
 _SPARSE = 11
 
+# A sparse tensor of more zeros than this for each of its values is made to fill the memory.
+_LEAST_SPARSE, _MOST_TIMES = 1 << 12, 1000
+
 Functions = Mapping[tuple[str, str, str], Message]
 
 
@@ -489,11 +492,18 @@ def _dense(message: Message, source: Path) -> Array:
         raise BadModel("a sparse tensor lacks values or places")
     shape = tuple(message.integers("dims"))
     numbers, where = tensor_array(values, source), tensor_array(places, source)
-    if prod(shape) > 1 << 28:
-        raise BadModel("a sparse tensor of {count} values", prod(shape))
-    dense = np.zeros(shape, numbers.dtype)
-    flat = where if where.ndim == 1 else np.ravel_multi_index(tuple(where.T), shape, mode="clip")
-    if flat.size and (flat.min() < 0 or flat.max() >= dense.size):
-        raise BadModel("a sparse tensor has values beyond its size")
-    dense.reshape(-1)[flat] = numbers.reshape(-1)
+    if prod(shape) > max(_LEAST_SPARSE, _MOST_TIMES * numbers.size):
+        raise BadModel(
+            "a sparse tensor of {count} values has {stored} that are not 0; no network has so few",
+            prod(shape),
+            numbers.size,
+        )
+    try:
+        dense = np.zeros(shape, numbers.dtype)
+        flat = where if where.ndim == 1 else np.ravel_multi_index(tuple(where.T), shape)
+        if flat.size != numbers.size or flat.min(initial=0) < 0:
+            raise IndexError
+        dense.reshape(-1)[flat] = numbers.reshape(-1)
+    except (ValueError, IndexError, TypeError):
+        raise BadModel("a sparse tensor's values and places do not fit its shape") from None
     return frozen(dense)

@@ -8,11 +8,13 @@ user hands over is read by `salvage`: anything may be missing or odd, and every 
 import json
 import math
 import re
+import stat
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from enum import Enum
 from functools import cache
+from pathlib import Path
 from string import Formatter
 from typing import (
     Annotated,
@@ -91,6 +93,14 @@ class Salvaged(NamedTuple, Generic[T]):
 
     value: T
     losses: tuple[str, ...]
+
+
+def read_record(path: Path) -> bytes:
+    """The content of a file; raises Malformed for a pipe or a device, which need not end."""
+    mode = path.stat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a folder is the system's to refuse
+        raise Malformed("", phrase("it is no regular file"))
+    return path.read_bytes()
 
 
 def parse(content: bytes | str) -> object:

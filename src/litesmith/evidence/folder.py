@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from litesmith.errors import BadInput, os_reason
-from litesmith.evidence.codec import Malformed, decode, dump, parse
+from litesmith.evidence.codec import Malformed, decode, dump, parse, read_record
 from litesmith.evidence.log import Kinds, Log
 from litesmith.evidence.measurement import Trial
 from litesmith.ir.types import Model
@@ -131,7 +131,7 @@ class Folder:
         """Where the command stood when that was last written; None where it never was."""
         path = self._record
         try:
-            return decode(kind, parse(path.read_bytes()))
+            return decode(kind, parse(read_record(path)))
         except FileNotFoundError:
             return None
         except (OSError, Malformed) as error:
@@ -158,7 +158,7 @@ class Folder:
     def evidence(self, kind: type[T], name: str) -> T | None:
         """What was written of this name; None where nothing was, or it is damaged."""
         try:
-            return decode(kind, parse(self._file("evidence", f"{name}.json").read_bytes()))
+            return decode(kind, parse(read_record(self._file("evidence", f"{name}.json"))))
         except (OSError, Malformed):
             return None
 

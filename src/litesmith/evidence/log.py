@@ -14,6 +14,7 @@ from litesmith.evidence.codec import (
     dump,
     is_object,
     parse,
+    read_record,
     salvage,
 )
 from litesmith.evidence.measurement import Trial
@@ -86,9 +87,10 @@ class Log:
     def _lines(self) -> list[tuple[int, object]]:
         """The lines that are whole, each with its number."""
         try:
-            lines = self.path.read_bytes().splitlines()
-        except OSError as error:
-            raise BadInput("{path}: cannot be read ({why})", self.path, os_reason(error)) from None
+            lines = read_record(self.path).splitlines()
+        except (OSError, Malformed) as error:
+            why = os_reason(error) if isinstance(error, OSError) else str(error)
+            raise BadInput("{path}: cannot be read ({why})", self.path, why) from None
         found: list[tuple[int, object]] = []
         for number, line in enumerate(lines, 1):
             try:

@@ -9,7 +9,6 @@ import hmac
 import os
 import secrets
 import stat
-import tempfile
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -18,6 +17,7 @@ from litesmith.errors import BadInput
 from litesmith.native.user_cache import VARIABLE, folder
 from litesmith.operating_system import settings_folder
 from litesmith.phrases import phrase
+from litesmith.unfinished import open_part
 from litesmith.units import plain
 
 # The key as a text, for a folder that several machines or users share: whoever knows it can have
@@ -147,7 +147,7 @@ def _own_key(place: Path) -> bytes | None:
 def _make_key(place: Path) -> None:
     """A key of chance, whole or not at all; of two processes that make one, the first wins."""
     place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    handle, name = tempfile.mkstemp(prefix=".litesmith-", suffix=".part", dir=place.parent)
+    handle, name = open_part(place.parent)  # which the next that makes one removes, if left
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(secrets.token_bytes(_BYTES))

@@ -280,6 +280,10 @@ def _latency_check(case: GateCase, look: LatencyLook, timing: Timing, then: Timi
     doubt = phrase(
         "its interval includes the limit: a quieter machine, or more --seconds, would decide"
     )
+    once = phrase(
+        "the whole interval is above what is allowed, but not twice in a row: a quieter machine, "
+        "or more --seconds, would decide"
+    )
     return replace(
         case.check("latency"),
         verdict=look.verdict,
@@ -292,7 +296,7 @@ def _latency_check(case: GateCase, look: LatencyLook, timing: Timing, then: Timi
                 "{change} against the baseline's graph, timed in turns on {target}; {sure}",
                 change,
                 case.target,
-                sure if look.verdict == WORSE else doubt,
+                sure if look.verdict == WORSE else once if look.is_above else doubt,
             ),
         ),
         command=_timing_command(case),

@@ -225,11 +225,12 @@ def change_verdict(change: Estimate, allowed: Allowed) -> str:
 
 
 class LatencyLook(NamedTuple):
-    """What all that was timed so far says."""
+    """What all that was timed so far says; `is_above` where all of the interval is too slow."""
 
     verdict: str
     change: LatencyChange
     clocks: Clocks
+    is_above: bool = False
 
 
 def judge_latency(chunks: Iterable[Clocks], then: Clocks, allowed: Allowed) -> LatencyLook:
@@ -248,7 +249,8 @@ def judge_latency(chunks: Iterable[Clocks], then: Clocks, allowed: Allowed) -> L
         fresh = latency_change(chunk, then).times.value
         is_confirmed = was_worse and fresh > 1 + allowed.amount
         was_worse = verdict == WORSE
-        look = LatencyLook(UNCLEAR if was_worse and not is_confirmed else verdict, change, gathered)
+        said = UNCLEAR if was_worse and not is_confirmed else verdict
+        look = LatencyLook(said, change, gathered, is_above=was_worse)
         if look.verdict != UNCLEAR:
             break
     return look

@@ -392,7 +392,7 @@ def read_yolo(folder: Path) -> Annotated:
     names = _yolo_names(folder)
     inner = folder / "images"
     place = inner if inner.is_dir() else folder
-    files = sorted(p for p in place.iterdir() if p.suffix.lower() in IMAGE_ENDINGS)
+    files = sorted(p for p in place.iterdir() if p.suffix.lower() in IMAGE_ENDINGS and p.is_file())
     wrong, things = _Wrong(), list[tuple[Thing, ...]]()
     for file in files:
         label = folder / "labels" / f"{file.stem}.txt"

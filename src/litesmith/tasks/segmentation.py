@@ -94,7 +94,7 @@ def has_masks(source: Path) -> bool:
 def _files(folder: Path, endings: tuple[str, ...]) -> list[Path]:
     if not folder.is_dir():
         return []
-    return sorted(p for p in folder.iterdir() if p.suffix.lower() in endings)
+    return sorted(p for p in folder.iterdir() if p.suffix.lower() in endings and p.is_file())
 
 
 def _open(source: Path, model: Model, settings: Settings) -> TaskItems:

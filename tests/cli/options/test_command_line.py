@@ -1,10 +1,12 @@
-"""What is said before kernels of our own run."""
+"""What is said before a command begins: of kernels of our own, of pipes."""
 
+import os
 import sys
+from pathlib import Path
 
 import pytest
 
-from litesmith.cli.options.command_line import tell_cold
+from litesmith.cli.options.command_line import tell_cold, tell_pipes
 from litesmith.installing import install_command
 from tests.kernels.one_op import needs_numba
 
@@ -40,3 +42,20 @@ def test_a_missing_compiler_is_one_line(
     tell_cold(["bench", "m.tflite", text])
     out, err = capfd.readouterr()
     assert out == "" and err.count("\n") == 1 and install_command("jit") in err
+
+
+def test_a_pipe_that_is_waited_for_is_named(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pipe, file = tmp_path / "pipe\x1b.tflite", tmp_path / "m.tflite"
+    os.mkfifo(pipe)
+    file.touch()
+    reader, writer = os.pipe()
+    tell_pipes(["inspect", str(file), "x" * 5000, "\0", "", f"/dev/fd/{reader}"])
+    assert capfd.readouterr() == ("", "")
+    tell_pipes(["eval", str(file), f"--data={pipe}"])
+    out, err = capfd.readouterr()
+    assert out == "" and err.count("\n") == 1
+    assert "pipe\\x1b.tflite: is a pipe; this waits for what is written to it" in err
+    os.close(reader)
+    os.close(writer)

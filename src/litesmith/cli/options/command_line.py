@@ -1,7 +1,10 @@
 """What is done to the words of a command line before they are parsed."""
 
+import os
+import stat
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 import click
 
@@ -9,6 +12,7 @@ from litesmith.errors import BadInput
 from litesmith.lang import language
 from litesmith.lang.language import say
 from litesmith.phrases import phrase
+from litesmith.units import plain
 
 _OPTION = "--lang"
 
@@ -75,6 +79,19 @@ def tell_unkept() -> None:
     why = why_not_kept()
     if why:
         click.echo(f"litesmith: {say('note')}: {say(why)}", err=True)
+
+
+def tell_pipes(words: Sequence[str]) -> None:
+    """One line on stderr for each pipe that a command names: until somebody writes to it, nothing
+    happens."""
+    for word in words:
+        _, _, value = word.rpartition("=")
+        with suppress(OSError, ValueError):  # no file, and perhaps no name of any
+            if stat.S_ISFIFO(os.lstat(value).st_mode):  # what /dev/fd leads to has its writer
+                told = phrase(
+                    "{path}: is a pipe; this waits for what is written to it", plain(value)
+                )
+                click.echo(f"litesmith: {say('note')}: {say(told)}", err=True)
 
 
 def tell_cold(words: Sequence[str]) -> None:

@@ -62,6 +62,7 @@ def inner_lowering(lower: Lowering, name: str) -> Lowering:
         notes=lower.notes,
         shapes=lower.shapes,
         wanted=lower.wanted,
+        spare=lower.spare,
     )
 
 

@@ -22,6 +22,7 @@ from litesmith.ir.ops import is_repeatable
 from litesmith.ir.types import Graph, Op, Quant, Tensor, Value, constant_numbers
 from litesmith.numeric.kernels import KERNELS, evaluate
 from litesmith.phrases import Phrase, phrase
+from litesmith.units import bytes_text
 
 Rule: TypeAlias = "Callable[[Lowering, Node], Tensor | Sequence[Tensor]]"
 
@@ -78,6 +79,10 @@ _SENSELESS = (ValueError, LookupError, ArithmeticError, TypeError, AssertionErro
 _MOST_OPS = 10_000
 _MOST_VALUES = 1 << 30
 
+# A file of some bytes may ask for constants that fill a disk. Those that are computed may add this
+# much to those of the file, and this many times as much: int4 weights become float32.
+_MOST_ADDED, _MOST_TIMES = 1 << 30, 8
+
 
 class Unsupported(LitesmithError):
     """A node that has no form in LiteRT; the message says why, and what to do."""
@@ -103,6 +108,13 @@ def _unknown(node: Node) -> str:
 
 
 @dataclass(eq=False)
+class Spare:
+    """How many bytes computed constants may still add."""
+
+    size: int = _MOST_ADDED
+
+
+@dataclass(eq=False)
 class Lowering:
     """One graph under construction: the values that are known so far, by their names."""
 
@@ -119,6 +131,7 @@ class Lowering:
     quants: dict[Tensor, Quant] = field(default_factory=dict[Tensor, Quant])  # what codes mean
     rounded: dict[Tensor, Tensor] = field(default_factory=dict[Tensor, Tensor])  # see `as_integers`
     room: int = _MOST_OPS  # how many ops there may be after this node
+    spare: Spare = field(default_factory=Spare)
 
     @property
     def is_inner(self) -> bool:
@@ -130,6 +143,9 @@ class Lowering:
     def walk(self, graph: SourceGraph) -> None:
         """Adds the ops of all nodes; what cannot be converted is kept in `left`."""
         for name, array in graph.constants.items():
+            held = _held_bytes(array)
+            self.spare.size += _MOST_TIMES * held
+            self.count_made(array.nbytes, held)
             self.values[name] = self.const(array, name)
         for node in graph.nodes:
             if any(name and name not in self.values for name in node.inputs):
@@ -299,11 +315,37 @@ class Lowering:
             return tuple(self.cast(r, back) if r.dtype == wide else r for r in results)
         version = _LEAST_VERSION.get(kind, 1)
         self.builder.op(kind, *tensors, shape=shapes, version=version, **options)  # type: ignore[arg-type]
-        arrays = _computed(self.builder.last)
+        arrays = self._computed(self.builder.last)
         if arrays is None:
             return self.builder.last.outputs
         self.builder.ops.pop()
         return tuple(self.const(a) for a in arrays)
+
+    def count_made(self, made: int, read: int = 0) -> None:
+        """Takes note of so many bytes of constants, computed from so many; raises where that is too
+        much in all."""
+        self.spare.size -= max(made - read, 0)
+        if self.spare.size < 0:
+            raise Unsupported(
+                "with it, constants that are computed would add over {size} to the file; give "
+                "smaller sizes: --shape",
+                bytes_text(_MOST_ADDED),
+            )
+
+    def _computed(self, op: Op) -> tuple[Array, ...] | None:
+        """What an op gives that reads constants alone; None for another, or one without kernel."""
+        if not op.inputs or not all(t is None or t.is_const for t in op.inputs):
+            return None
+        values = [constant_numbers(t) for t in op.inputs]
+        readable = all((v is None) == (t is None) for v, t in zip(values, op.inputs, strict=True))
+        if op.kind not in KERNELS or not readable or not is_repeatable(op):
+            return None
+        read = sum(t.nbytes for t in op.inputs if t is not None)
+        self.count_made(sum(t.nbytes for t in op.outputs), read)
+        try:
+            return evaluate(op, values)
+        except ValueError:
+            return None
 
     def _argument(self, given: Argument) -> Tensor | None:
         """An input of an op; numbers become constants."""
@@ -387,6 +429,14 @@ class Lowering:
         return copy
 
 
+def _held_bytes(array: Array) -> int:
+    """The memory that an array is a view on, where one number may stand for many."""
+    if not array.size:
+        return 0
+    reach = sum((n - 1) * abs(step) for n, step in zip(array.shape, array.strides, strict=True))
+    return min(reach + array.itemsize, array.nbytes)
+
+
 def refuse_size(shape: Sequence[int]) -> None:
     """Raises on a tensor that no device could hold."""
     if prod(shape) > _MOST_VALUES or min(shape, default=0) < 0:
@@ -395,20 +445,6 @@ def refuse_size(shape: Sequence[int]) -> None:
             "--shape",
             tuple(shape),
         )
-
-
-def _computed(op: Op) -> tuple[Array, ...] | None:
-    """What an op gives that reads constants alone; None for another, or one that has no kernel."""
-    if not op.inputs or not all(t is None or t.is_const for t in op.inputs):
-        return None
-    values = [constant_numbers(t) for t in op.inputs]
-    readable = all((v is None) == (t is None) for v, t in zip(values, op.inputs, strict=True))
-    if op.kind not in KERNELS or not readable or not is_repeatable(op):
-        return None
-    try:
-        return evaluate(op, values)
-    except ValueError:
-        return None
 
 
 def _turned(quant: Quant, order: Sequence[int]) -> Quant:

@@ -44,6 +44,7 @@ def constant_of_shape(lower: Lowering, node: Node) -> Tensor:
     )
     sizes = lower.told(node) or lower.integers(lower.first(node), "sizes")
     refuse_size(sizes)
+    lower.count_made(prod(sizes) * filling.dtype.itemsize)
     return lower.const(np.full(sizes, filling))
 
 
@@ -314,6 +315,7 @@ def broadcast(lower: Lowering, x: Tensor, shape: Sequence[int]) -> Tensor:
     refuse_size(shape)
     values = constant_numbers(x)
     if values is not None:
+        lower.count_made(prod(shape) * values.itemsize, x.nbytes)
         return lower.const(np.broadcast_to(values, tuple(shape)))
     if 0 in shape:
         return lower.const(np.zeros(shape, x.dtype))
@@ -347,7 +349,9 @@ def range_(lower: Lowering, node: Node) -> Tensor:
         steps = np.arange(told[0]).astype(start.dtype)
         return lower.op("ADD", lower.op("MUL", delta, steps), start)
     begin, limit, step = (lower.known(t, "limits").item() for t in lower.inputs(node, 3))
-    refuse_size([max(int((limit - begin) / step), 0)])
+    count = max(int((limit - begin) / step), 0)
+    refuse_size([count])
+    lower.count_made(count * np.dtype(start.dtype).itemsize)
     return lower.const(np.arange(begin, limit, step, dtype=start.dtype))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from litesmith.errors import BadInput, LitesmithError, os_reason
-from litesmith.evidence.codec import Malformed, Salvaged, is_object, parse, salvage
+from litesmith.evidence.codec import Malformed, Salvaged, is_object, parse, read_record, salvage
 from litesmith.evidence.folder import RECORDS
 from litesmith.phrases import phrase
 from litesmith.tflite.file import digest
@@ -18,7 +18,7 @@ def read_summary(kind: type[T], path: Path) -> Salvaged[T]:
     """The record that a command left; raises where it is damaged."""
     command = RECORDS[path.name]
     try:
-        shown = parse(path.read_bytes())
+        shown = parse(read_record(path))
     except (OSError, Malformed) as error:
         why = os_reason(error) if isinstance(error, OSError) else error
         raise BadInput(
@@ -43,7 +43,7 @@ def read_inside(kind: type[T], folder: Path, digest: str) -> Salvaged[T | None]:
 def read_optional(kind: type[T], path: Path) -> Salvaged[T | None]:
     """A file that need not be there, nor be whole."""
     try:
-        found, losses = salvage(kind, parse(path.read_bytes()))
+        found, losses = salvage(kind, parse(read_record(path)))
     except FileNotFoundError:
         return Salvaged(None, ())
     except (OSError, Malformed) as error:

@@ -78,6 +78,7 @@ TOPICS = {
             ("equalize", phrase("evens out the ranges of channels between layers")),
             ("fold", phrase("computes what depends on constants alone")),
             ("fuse", phrase("puts padding, scaling and activations into layers")),
+            ("hoist", phrase("computes the inputs of all steps of an LSTM at once")),
             ("level", phrase("gives each channel that a layer writes steps of its own")),
             ("masks", phrase("cuts attention masks to what a softmax needs, exactly")),
             (

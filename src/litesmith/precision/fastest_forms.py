@@ -28,6 +28,10 @@ FLOAT, INTEGER = "float", "integer"
 # conversions.
 _LEAST_GAIN, _LEAST_US = 0.03, 3.0
 
+# A choice that looks this many times as slow as the best may be the best in truth: conversions are
+# timed alone, and cost less beside ops that have just made what they read.
+_NEARLY = 1.2
+
 # Ops without a fast integer kernel, said with ops that have one; each exact or nearly so.
 _WAYS = (
     "ABS",
@@ -59,6 +63,7 @@ class FastestForms(NamedTuple):
     kept          these ops by kind
     slow          the kinds that take longer in integers than in float, the worst first
     rewrites      what is said with other ops first, as `rewrite` takes it
+    by_kind_us    of a run with every op of the slow kinds in float and no other
     """
 
     keep: Names
@@ -68,6 +73,17 @@ class FastestForms(NamedTuple):
     kept: tuple[SlowKind, ...] = ()
     slow: tuple[SlowKind, ...] = ()
     rewrites: tuple[str, ...] = ()
+    by_kind_us: float | None = None
+
+    @property
+    def by_kind(self) -> "FastestForms | None":
+        """The slow kinds in float and nothing else, where that is another choice, simple enough to
+        be faster than it looks."""
+        kinds = tuple(sorted(row.kind for row in self.slow))
+        near = self.by_kind_us is not None and self.by_kind_us <= _NEARLY * self.predicted_us
+        if not kinds or not near or self.rewrites or kinds == self.keep:
+            return None
+        return self._replace(keep=kinds, predicted_us=self.by_kind_us or 0.0, kept=self.slow)
 
     @property
     def is_other(self) -> bool:
@@ -195,12 +211,17 @@ def find_fastest(reference: Model, costs: FormCosts) -> FastestForms:
         kept, best = [], whole
     real = problem.of(forms_of(problem, free)) + costs.float_rest
     share = len(kept) / max(1, len(free))
-    # Ops that stay float take another time beside others; both ends of the choice are measured.
+    # Ops take another time beside others than alone: both ends of the choice are measured, and what
+    # the integer end is off by belongs to its ops, of which some are gone.
     integer_us = costs.integer_us or whole + costs.integer_rest
-    rest = share * costs.float_rest + (1 - share) * (integer_us - whole)
+    drift = (integer_us - whole - costs.integer_rest) * min(1.0, best / max(whole, 1e-9))
+    rest = share * costs.float_rest + (1 - share) * (costs.integer_rest + drift)
     times = (best + rest, integer_us, real)
-    kinds = _by_kind(graph, costs, kept), _slow_kinds(graph, costs)
-    return FastestForms(names_of(graph, kept), *times, *kinds)
+    slow = _slow_kinds(graph, costs)
+    of_slow = [op for op in free if graph.ops[op].kind in {row.kind for row in slow}]
+    by_kind_us = problem.of(forms_of(problem, of_slow)) + rest
+    kinds = _by_kind(graph, costs, kept), slow
+    return FastestForms(names_of(graph, kept), *times, *kinds, by_kind_us=by_kind_us)
 
 
 def slower_kinds(

@@ -14,7 +14,8 @@ from litesmith.evidence.tuning import FLOAT, RoomLeft
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import parse, step_name, text_of
-from litesmith.precision.fastest_forms import FastestForms
+from litesmith.passes.core.schemes import Names
+from litesmith.precision.fastest_forms import FastestForms, SlowKind
 from litesmith.search.trial.budget import MINIMIZE, Limits
 from litesmith.search.trial.tried_model import TriedModel
 from litesmith.search.tuning.decision_tree import (
@@ -350,3 +351,24 @@ def test_remedies_of_int8_are_predicted_to_take_as_long() -> None:
     tried = walked(state, eight_bits_miss)
     told = {one.name: one.predicted_us for one in tried if one.branch in ("ranges", "equalize")}
     assert told and set(told.values()) == {4.0}
+
+
+@pytest.mark.parametrize(
+    ("keep", "by_kind_us", "names"),
+    [
+        ((1, 2), 3.3, ["int8-fastest", "int8-by-kind"]),
+        ((1, 2), 9.0, ["int8-fastest"]),
+        (("PRELU",), 3.0, ["int8-fastest"]),
+    ],
+)
+def test_the_plain_choice_of_kinds_is_measured_where_it_looks_nearly_as_fast(
+    keep: Names, by_kind_us: float, names: list[str]
+) -> None:
+    slow = (SlowKind("PRELU", 2, 5.0, 1.0),)
+    forms = FastestForms(keep, 3.0, 6.0, 9.0, slow=slow, by_kind_us=by_kind_us)
+    state = replace(state_of(), fastest=lambda _: forms)
+    tried = {one.name: one for one in walked(state, everything_fits) if one.branch == "int8"}
+    assert list(tried) == names
+    if "int8-by-kind" in names:
+        assert "keep=[PRELU]" in tried["int8-by-kind"].recipe
+        assert tried["int8-by-kind"].predicted_us == by_kind_us

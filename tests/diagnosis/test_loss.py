@@ -267,3 +267,15 @@ def test_a_mask_that_leaves_scores_no_steps_is_the_cause(low: float, is_mask: bo
     (cause,) = (one for one in CAUSES if "masks" in one.remedies[0])
     told = cause.seen(loss)
     assert bool(told) == is_mask and ("-10000" in told) == is_mask
+
+
+def test_a_model_with_fewer_channels_is_held_against_the_float_one() -> None:
+    """Its layers write what the float ones write, from other numbers of channels."""
+    reference = convnet()
+    narrow = convnet(WEIGHTS_1[:8], WEIGHTS_2[..., :8], (BIAS[:8], BIAS))
+    data = as_data(reference)
+    made = apply(narrow, "quantize", Context(tools(data, threads=1))).model
+    found = losses(made, reference, twins(made, reference), data)
+    kinds = {one.twin.op.kind for one in found if one.twin.op is not None}
+    assert {"CONV_2D", "FULLY_CONNECTED"} <= kinds
+    assert all(np.isfinite(one.noise("total")) for one in found)

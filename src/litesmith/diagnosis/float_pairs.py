@@ -183,8 +183,10 @@ class _Matching:
         counterpart = self._counterpart(op)
         if counterpart is None:
             return
-        pair = self._ours.get(op), self._theirs.get(counterpart)
-        layers = (pair[0], pair[1]) if pair[0] and pair[1] else None
+        mine, other = self._ours.get(op), self._theirs.get(counterpart)
+        # A layer of which channels were removed has no weights to put into the float one.
+        is_same = mine and other and mine.weight.elements == other.weight.elements
+        layers = (mine, other) if mine and other and is_same else None
         for ours, theirs in zip(op.outputs, counterpart.outputs, strict=False):
             reached = self._after_activation(op, counterpart, theirs)
             if reached is not None and reached.shape == ours.shape:

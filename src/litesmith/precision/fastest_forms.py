@@ -78,10 +78,13 @@ class FastestForms(NamedTuple):
     @property
     def by_kind(self) -> "FastestForms | None":
         """The slow kinds in float and nothing else, where that is another choice, simple enough to
-        be faster than it looks."""
+        be faster than it looks, and would gain if conversions took no time."""
         kinds = tuple(sorted(row.kind for row in self.slow))
         near = self.by_kind_us is not None and self.by_kind_us <= _NEARLY * self.predicted_us
-        if not kinds or not near or self.rewrites or kinds == self.keep:
+        gain = sum(row.integer_us - row.float_us for row in self.slow)
+        if not near or gain < _LEAST_GAIN * self.predicted_us or self.rewrites:
+            return None
+        if kinds == self.keep:
             return None
         return self._replace(keep=kinds, predicted_us=self.by_kind_us or 0.0, kept=self.slow)
 

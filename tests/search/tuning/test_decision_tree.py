@@ -359,6 +359,7 @@ def test_remedies_of_int8_are_predicted_to_take_as_long() -> None:
         ((1, 2), 3.3, ["int8-fastest", "int8-by-kind"]),
         ((1, 2), 9.0, ["int8-fastest"]),
         (("PRELU",), 3.0, ["int8-fastest"]),
+        ((), 3.3, ["int8", "int8-by-kind"]),
     ],
 )
 def test_the_plain_choice_of_kinds_is_measured_where_it_looks_nearly_as_fast(

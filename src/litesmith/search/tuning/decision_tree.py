@@ -280,10 +280,10 @@ def _fastest(branch: str, why: str) -> Callable[[State], Iterator[Candidate]]:
                 time_text(found.float_us),
             )
             yield Candidate(f"{branch}-fastest", branch, recipe, told, found.predicted_us)
-            if (other := found.by_kind) is not None:
-                recipe = text_of(with_forms(parse(usual), other))
-                told = phrase("only kinds of ops that are slower in integers stay float")
-                yield Candidate(f"{branch}-by-kind", branch, recipe, told, other.predicted_us)
+        if found and (other := found.by_kind) is not None:
+            recipe = text_of(with_forms(parse(usual), other))
+            told = phrase("only kinds of ops that are slower in integers stay float")
+            yield Candidate(f"{branch}-by-kind", branch, recipe, told, other.predicted_us)
 
     return candidates
 

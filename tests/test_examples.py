@@ -146,7 +146,7 @@ def test_the_readme_has_three_commands_and_the_one_that_tests() -> None:
 
 
 def test_the_readme_has_four_rows_of_figures_that_are_measured() -> None:
-    section = README.partition("## Beside")[2].partition("\n## ")[0]
+    section = README.partition("## Compared")[2].partition("\n## ")[0]
     rows = [line for line in section.splitlines() if line.startswith("| ")][1:]
     measured = (ROOT / "docs" / "measured.md").read_text(encoding="utf-8")
     assert len(rows) == 4

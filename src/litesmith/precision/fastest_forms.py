@@ -82,9 +82,8 @@ class FastestForms(NamedTuple):
         kinds = tuple(sorted(row.kind for row in self.slow))
         near = self.by_kind_us is not None and self.by_kind_us <= _NEARLY * self.predicted_us
         gain = sum(row.integer_us - row.float_us for row in self.slow)
-        if not near or gain < _LEAST_GAIN * self.predicted_us or self.rewrites:
-            return None
-        if kinds == self.keep:
+        is_same = bool(self.rewrites) or kinds == self.keep
+        if is_same or not near or gain < _LEAST_GAIN * self.predicted_us:
             return None
         return self._replace(keep=kinds, predicted_us=self.by_kind_us or 0.0, kept=self.slow)
 

@@ -233,6 +233,31 @@ def test_blockwise_weights_give_the_real_numbers(block: int, delegate: bool) -> 
     np.testing.assert_allclose(result, want, rtol=0, atol=SHARE * float(np.abs(want).max()))
 
 
+@pytest.mark.parametrize("delegate", [False, True], ids=["builtin", "xnnpack"])
+@pytest.mark.parametrize("kind", ["CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"])
+def test_the_least_int4_code_is_a_code_like_others_beside_int8(kind: str, delegate: bool) -> None:
+    random = np.random.default_rng(3)
+    data, codes = random.integers(-128, 128, (3, 64)), random.integers(-8, 8, (16, 64))
+    codes[:, :8] = -8
+    data[0], data[1] = -128, 127
+    sums, axis, count = data @ codes.T, 0, 16
+    if kind == "DEPTHWISE_CONV_2D":
+        codes, sums, axis, count = codes[:1], data * codes[0], 3, 64
+    is_flat = kind == "FULLY_CONNECTED"
+    shape = codes.shape if is_flat else (len(codes), 1, 1, 64)
+    given = data.reshape(3, 64) if is_flat else data.reshape(3, 1, 1, 64)
+    each, builder = Quant.of(np.full(count, 0.01, np.float32), 0, axis), Builder()
+    weight = Tensor("weight", shape, "int4", pack(codes, "int4"), each)
+    products = Quant.of(np.full(count, 0.0002, np.float32))
+    bias = builder.const(np.zeros(count, np.int32), "bias", "int32", products)
+    source = builder.input("x", given.shape, "int8", Quant.of(0.02))
+    version, out = OPS[kind].versions["int8:int4"], Quant.of(0.2)
+    made = builder.op(kind, source, weight, bias, version=version, dtype="int8", quant=out)
+    result = run(builder.model(made), [given.astype(np.int8)], delegate=delegate)[0]
+    want = np.clip(np.rint(sums * 0.0002 / 0.2), -128, 127)
+    np.testing.assert_allclose(result.reshape(want.shape), want, rtol=0, atol=1)
+
+
 HALF = np.random.default_rng(1).uniform(-2, 2, (3, 8)).astype(np.float16).astype(np.float32)
 
 

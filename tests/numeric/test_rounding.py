@@ -20,8 +20,11 @@ def errors(weights: np.ndarray, codes: np.ndarray, scales: np.ndarray, hessian: 
     return weighted_error(weights - codes * scales[:, None], hessian)
 
 
-def nearest(weights: np.ndarray, scales: np.ndarray, most: int) -> np.ndarray:
-    return np.clip(np.rint(weights / scales[:, None]), -most, most)
+SEVEN = (-7, 7)
+
+
+def nearest(weights: np.ndarray, scales: np.ndarray, ends: tuple[int, int]) -> np.ndarray:
+    return np.clip(np.rint(weights / scales[:, None]), *ends)
 
 
 @given(st.integers(1, 6), st.integers(1, 20), st.integers(0, 99), st.sampled_from([1, 7, 127]))
@@ -29,28 +32,50 @@ def nearest(weights: np.ndarray, scales: np.ndarray, most: int) -> np.ndarray:
 def test_no_row_is_worse_than_nearest(out: int, k: int, seed: int, most: int) -> None:
     weights, hessian = problem(out, k, seed, rank=max(1, k // 2))
     scales = np.abs(weights).max(1) / most * 0.7
-    codes = rounded(weights, hessian, scales, most)
+    ends = (-most, most)
+    codes = rounded(weights, hessian, scales, ends)
     assert codes.dtype == np.int8 and np.abs(codes).max() <= most
-    before = errors(weights, nearest(weights, scales, most), scales, hessian)
+    before = errors(weights, nearest(weights, scales, ends), scales, hessian)
     assert (errors(weights, codes, scales, hessian) <= before * (1 + 1e-9)).all()
 
 
 def test_correlated_inputs_are_made_use_of_across_blocks() -> None:
     weights, hessian = problem(8, 300, rank=60)
     scales = np.abs(weights).max(1) / 7
-    before = errors(weights, nearest(weights, scales, 7), scales, hessian).sum()
-    assert errors(weights, rounded(weights, hessian, scales, 7), scales, hessian).sum() < before / 3
+    before = errors(weights, nearest(weights, scales, SEVEN), scales, hessian).sum()
+    codes = rounded(weights, hessian, scales, SEVEN)
+    assert errors(weights, codes, scales, hessian).sum() < before / 3
+
+
+@given(st.integers(1, 6), st.integers(2, 20), st.integers(0, 99), st.booleans())
+@draws(40)
+def test_no_single_code_is_better_placed(out: int, k: int, seed: int, apart: bool) -> None:
+    weights, hessian = problem(out, k, seed, rank=max(1, k // 2))
+    hessian = np.stack([hessian + n * np.eye(k) for n in range(out)]) if apart else hessian
+    scales = np.abs(weights).max(1) / 7
+    codes, chosen = fitted(weights, hessian, scales, (-8, 7), np.zeros(out))
+    assert codes.min() >= -8 and codes.max() <= 7
+    found = errors(weights, codes, chosen, hessian)
+    plain = rounded(weights, hessian, scales, (-8, 7))
+    assert (found <= errors(weights, plain, scales, hessian) * (1 + 1e-9)).all()
+    damping = 0.03 * np.diagonal(hessian, axis1=-2, axis2=-1).mean(axis=-1)
+    held = hessian + np.reshape(damping, (-1, 1, 1) if apart else ()) * np.eye(k)
+    near = errors(weights, codes, chosen, held)
+    for column, step in ((0, 1), (k - 1, -1)):
+        moved = codes.astype(np.int64)
+        moved[:, column] = np.clip(moved[:, column] + step, -8, 7)
+        assert (errors(weights, moved, chosen, held) >= near * (1 - 0.05)).all()
 
 
 def test_a_hessian_for_each_row() -> None:
     weights, _ = problem(5, 9)
     hessians = np.stack([problem(1, 9, seed, rank=4)[1] for seed in range(5)])
     scales = np.abs(weights).max(1) / 7
-    together = rounded(weights, hessians, scales, 7)
-    before = errors(weights, nearest(weights, scales, 7), scales, hessians)
+    together = rounded(weights, hessians, scales, SEVEN)
+    before = errors(weights, nearest(weights, scales, SEVEN), scales, hessians)
     after = errors(weights, together, scales, hessians)
     assert (after <= before * (1 + 1e-9)).all() and after.sum() < before.sum() / 2
-    fit, fit_scales = fitted(weights, hessians, scales, 7, np.zeros(5))
+    fit, fit_scales = fitted(weights, hessians, scales, SEVEN, np.zeros(5))
     assert (errors(weights, fit, fit_scales, hessians) <= after * (1 + 1e-9)).all()
 
 
@@ -59,21 +84,21 @@ def test_a_hessian_for_each_row() -> None:
 def test_a_singular_hessian_is_damped(size: float, k: int) -> None:
     weights = np.array([[0.4] * k, [-1.0] * k])
     scales = np.array([1 / 7, 1 / 7])
-    codes = rounded(weights, np.full((k, k), size), scales, 7)
+    codes = rounded(weights, np.full((k, k), size), scales, SEVEN)
     assert np.abs(codes - weights * 7).max() <= k
     if size == 0:
-        np.testing.assert_array_equal(codes, nearest(weights, scales, 7))
+        np.testing.assert_array_equal(codes, nearest(weights, scales, SEVEN))
 
 
 def test_what_is_no_covariance_still_gives_codes() -> None:
     weights = np.array([[0.3, -0.9, 0.5]])
     for hessian in (-np.eye(3), np.array([[0.0, 1, 0], [1, 0, 0], [0, 0, 1]])):
-        codes = rounded(weights, hessian, np.array([0.2]), 7)
+        codes = rounded(weights, hessian, np.array([0.2]), SEVEN)
         assert np.abs(codes).max() <= 7
     with pytest.raises(ValueError, match="not a number"):
-        rounded(weights, np.full((3, 3), np.nan), np.array([0.2]), 7)
+        rounded(weights, np.full((3, 3), np.nan), np.array([0.2]), SEVEN)
     with pytest.raises(ValueError, match="not a number"):
-        rounded(weights * np.inf, np.eye(3), np.array([0.2]), 7)
+        rounded(weights * np.inf, np.eye(3), np.array([0.2]), SEVEN)
 
 
 @pytest.mark.parametrize("most", [7, 127])
@@ -81,27 +106,27 @@ def test_searched_scales_are_no_worse_than_the_full_range(most: int) -> None:
     weights, hessian = problem(16, 40)
     weights[3, 5] = 30  # an outlier
     diagonal = np.diag(hessian)
-    full, zero = np.abs(weights).max(1) / most, np.zeros(16)
-    found = searched_scales(weights, diagonal, most, zero)
+    full, zero, ends = np.abs(weights).max(1) / most, np.zeros(16), (-most, most)
+    found = searched_scales(weights, diagonal, ends, zero)
     alone = np.diag(diagonal)
-    after = errors(weights, nearest(weights, found, most), found, alone)
-    assert (after <= errors(weights, nearest(weights, full, most), full, alone) * (1 + 1e-9)).all()
-    assert (searched_scales(weights, diagonal, most, 2 * full) == 2 * full).all()
+    after = errors(weights, nearest(weights, found, ends), found, alone)
+    assert (after <= errors(weights, nearest(weights, full, ends), full, alone) * (1 + 1e-9)).all()
+    assert (searched_scales(weights, diagonal, ends, 2 * full) == 2 * full).all()
 
 
 def test_dead_rows_have_a_scale() -> None:
     weights = np.array([[0.0, 0.0], [0.7, -7.0]])
-    found = searched_scales(weights, np.zeros(2), 7, np.zeros(2))
+    found = searched_scales(weights, np.zeros(2), SEVEN, np.zeros(2))
     assert found[0] == 1.0 and found[1] > 0
-    assert (searched_scales(np.zeros((2, 3)), np.ones(3), 7, np.zeros(2)) > 0).all()
+    assert (searched_scales(np.zeros((2, 3)), np.ones(3), SEVEN, np.zeros(2)) > 0).all()
 
 
 def test_fitted_scales_keep_above_the_floor_and_do_better() -> None:
     weights, hessian = problem(16, 40, rank=12)
-    scales = searched_scales(weights, np.diag(hessian), 7, np.zeros(16))
-    before = errors(weights, rounded(weights, hessian, scales, 7), scales, hessian)
+    scales = searched_scales(weights, np.diag(hessian), SEVEN, np.zeros(16))
+    before = errors(weights, rounded(weights, hessian, scales, SEVEN), scales, hessian)
     floor = np.where(np.arange(16) % 2, 1.1 * scales, 0)
-    codes, chosen = fitted(weights, hessian, scales, 7, floor)
+    codes, chosen = fitted(weights, hessian, scales, SEVEN, floor)
     after = errors(weights, codes, chosen, hessian)
     free = floor == 0
     assert (chosen >= floor).all() and (after[free] <= before[free] * (1 + 1e-9)).all()

@@ -57,7 +57,7 @@ def test_settled_values_are_codes_and_zeros_stay() -> None:
     free[0, 0] = 0.0
     scales = free.abs().amax(1) / 7
     codes = (free / scales[:, None]).round()
-    part = Settling(codes, free, scales, 0, 4)
+    part = Settling(codes, free, scales, 0, (-7, 7))
     for share in (0.3, 0.7, 1.0):
         part.settle(share)
         values = part() / scales[:, None]

@@ -64,7 +64,7 @@ def test_a_rounded_weight_is_codes_times_scales(
     most = 2 ** (bits - 1) - 1
     peaks = np.abs(values).max(axis=1) if per_channel else np.abs(values).max(keepdims=True)[0]
     scales = torch.from_numpy((peaks / most).astype(np.float32))
-    part = Rounded(free(values), scales, 0, bits)
+    part = Rounded(free(values), scales, 0, (1 - 2 ** (bits - 1), 2 ** (bits - 1) - 1))
     shake(part.parameters(), size, seed)
     now = part.scales().detach()
     numbers = (part().detach() / (now[:, None] if per_channel else now)).numpy()

@@ -42,9 +42,19 @@ def _stored_scale(scale: float) -> np.float32:
     return np.float32(max(scale, _LEAST_SCALE))
 
 
+# The smallest and the largest code.
+Ends = tuple[int, int]
+
+
 def largest_code(bits: int) -> int:
     """The largest code of a weight: the type's smallest has no counterpart and is left out."""
     return 2 ** (bits - 1) - 1
+
+
+def ends_of(codes: Array, bits: int) -> Ends:
+    """The codes that a stored weight may go on having: also the smallest, where it has that."""
+    most = largest_code(bits)
+    return min(-most, int(codes.min(initial=0))), most
 
 
 def weight_scales(weights: Array, axis: int | None, bits: int) -> Float64s:
@@ -105,12 +115,15 @@ def dequantize(
     return ((stored.astype(np.int64) - points) * scales).astype(np.float32)
 
 
-def weight_codes(weights: Array, scales: Array, axis: int, bits: int) -> NDArray[np.int8]:
-    """Nearest codes of weights, one element each, from −largest_code to largest_code."""
+def weight_codes(
+    weights: Array, scales: Array, axis: int, bits: int, ends: Ends | None = None
+) -> NDArray[np.int8]:
+    """Nearest codes of weights, one element each: from −largest_code to largest_code, unless they
+    may have others."""
     most = largest_code(bits)
     codes = weights / along(scales.astype(np.float64), weights.ndim, axis)
     np.rint(codes, out=codes)
-    np.clip(codes, -most, most, out=codes)
+    np.clip(codes, *(ends or (-most, most)), out=codes)
     return codes.astype(np.int8)
 
 

@@ -4,6 +4,8 @@ The error of a layer's output is (w − q) H (w − q)ᵀ for each output channe
 covariance of what the weights are multiplied with. Rounding weights in turn, each so that it makes
 up for the errors of those rounded before, keeps it far smaller than rounding each to its nearest
 code: Frantar et al., GPTQ, 2022, here in the form of Babai's nearest plane, which needs no inverse.
+Codes of few bits are then moved one at a time for as long as that helps: Behdin et al., QuantEase,
+2023.
 """
 
 from typing import NamedTuple
@@ -11,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from litesmith.numeric.affine import Ends
 from litesmith.phrases import phrase
 
 Matrix = NDArray[np.float64]
@@ -30,37 +33,77 @@ _HOLD = 0.5
 _MOST_STEPS, _NEAR = 500, 1e-9
 
 # Parts of a scale that are tried in its place.
-_PARTS = (0.8, 0.85, 0.9, 0.95, 1.05, 1.1, 1.15, 1.2)
+_PARTS = (0.75, 0.8, 0.85, 0.9, 0.95, 1.05, 1.1, 1.15)
+
+# Rounds over all codes of a row, and how often its scale follows.
+_SWEEPS, _REFITS = 4, 2
 
 
-def rounded(weights: Matrix, hessian: Matrix, scales: Matrix, most: int) -> NDArray[np.int8]:
-    """Codes from −most to most: weights (out, k), hessian (k, k) or (out, k, k), scales (out,).
+def rounded(weights: Matrix, hessian: Matrix, scales: Matrix, ends: Ends) -> NDArray[np.int8]:
+    """Codes between the ends: weights (out, k), hessian (k, k) or (out, k, k), scales (out,).
 
     No row's error is larger than with the nearest codes, and a weight of 0 has the code 0.
     """
-    return _rounded(weights / scales[:, None], _triangle(hessian), most).astype(np.int8)
+    return _rounded(weights / scales[:, None], _triangle(hessian), ends).astype(np.int8)
 
 
 def fitted(
-    weights: Matrix, hessian: Matrix, scales: Matrix, most: int, floor: Matrix
+    weights: Matrix, hessian: Matrix, scales: Matrix, ends: Ends, floor: Matrix
 ) -> tuple[NDArray[np.int8], Matrix]:
-    """Codes as by `rounded` and scales: those of some near the given ones that do best, row by row.
+    """Codes and scales: those of some scales near the given ones that do best, row by row, each
+    code then moved while that helps.
 
-    Nine times the work; at 4 bits the error on unseen samples falls by a twelfth. `floor` (out,):
-    no scale is below.
+    Ten times the work of `rounded`; at 4 bits the error on unseen samples falls by a tenth.
+    `floor` (out,): no scale is below.
     """
     triangle = _triangle(hessian)
     chosen = np.maximum(scales, floor)
-    codes = _rounded(weights / chosen[:, None], triangle, most)
+    codes = _rounded(weights / chosen[:, None], triangle, ends)
     best = weighted_error(weights - codes * chosen[:, None], hessian)
-    for part in _PARTS:
-        tried = np.maximum(part * scales, floor)
-        tried_codes = _rounded(weights / tried[:, None], triangle, most)
+
+    def keep_better(tried_codes: Matrix, tried: Matrix) -> None:
+        nonlocal codes, chosen, best
         error = weighted_error(weights - tried_codes * tried[:, None], hessian)
         better = error < best
         codes = np.where(better[:, None], tried_codes, codes)
         chosen, best = np.where(better, tried, chosen), np.minimum(error, best)
+
+    for part in _PARTS:
+        tried = np.maximum(part * scales, floor)
+        keep_better(_rounded(weights / tried[:, None], triangle, ends), tried)
+    for _ in range(_REFITS):
+        keep_better(_descended(weights / chosen[:, None], codes, triangle.damped, ends), chosen)
+        keep_better(codes, np.maximum(_followed(weights, codes, chosen, hessian), floor))
     return codes.astype(np.int8), chosen
+
+
+def _followed(weights: Matrix, codes: Matrix, scales: Matrix, hessian: Matrix) -> Matrix:
+    """The scale of each row that does best with these codes; as it is where that is none."""
+    power = weighted_error(codes, hessian)
+    shared = (times(codes, hessian) * weights).sum(axis=1)
+    alive = (power > 0) & (shared > 0)
+    return np.where(alive, shared / np.where(alive, power, 1.0), scales)
+
+
+def _descended(in_codes: Matrix, codes: Matrix, damped: Matrix, ends: Ends) -> Matrix:
+    """Codes moved one at a time, each to where it makes up best for all others of its row."""
+    codes = codes.copy()
+    power = np.broadcast_to(_diagonal(damped), codes.shape)
+    movable = (in_codes != 0) & (power > 0)
+    slope = times(in_codes - codes, damped)
+    for _ in range(_SWEEPS):
+        before = codes.copy()
+        for column in range(codes.shape[1]):
+            rows = np.flatnonzero(movable[:, column])
+            wanted = codes[rows, column] + np.rint(slope[rows, column] / power[rows, column])
+            step = np.clip(wanted, *ends) - codes[rows, column]
+            rows, step = rows[step != 0], step[step != 0]
+            codes[rows, column] += step
+            along = damped[column] if damped.ndim == 2 else damped[rows, column]
+            slope[rows] -= step[:, None] * along
+        if np.array_equal(codes, before):
+            break
+    return codes
 
 
 def weighted_error(errors: Matrix, hessian: Matrix) -> Matrix:
@@ -126,7 +169,7 @@ def _ratio(above: Matrix, below: Matrix) -> Matrix:
     return np.where(below > 0, above / np.where(below > 0, below, 1.0), 0.0)
 
 
-def searched_scales(weights: Matrix, diagonal: Matrix, most: int, floor: Matrix) -> Matrix:
+def searched_scales(weights: Matrix, diagonal: Matrix, ends: Ends, floor: Matrix) -> Matrix:
     """The scale of each row that rounds it best, every weight's error counted by the diagonal.
 
     weights (out, k), diagonal of the Hessian (k,) or (out, k), floor (out,): no scale is below.
@@ -135,18 +178,19 @@ def searched_scales(weights: Matrix, diagonal: Matrix, most: int, floor: Matrix)
     peaks = np.where(peaks > 0, peaks, peaks.max(initial=0) or 1.0)
     counted = diagonal + 1e-12 * diagonal.max(initial=0) + 1e-30
     best = np.full(len(weights), np.inf)
+    most = ends[1]
     chosen = np.maximum(peaks / most, floor)
     for part in np.linspace(*((0.35, 1, 40) if most < 127 else (0.7, 1, 13))):
         scales = np.maximum(part * peaks / most, floor)[:, None]
-        errors = (_kept(weights / scales, most) * scales - weights) ** 2
+        errors = (_kept(weights / scales, ends) * scales - weights) ** 2
         error = (errors * counted).sum(axis=1)
         chosen = np.where(error <= best, scales[:, 0], chosen)
         best = np.minimum(error, best)
     return chosen
 
 
-def _kept(in_codes: Matrix, most: int) -> Matrix:
-    return np.clip(np.rint(in_codes), -most, most)
+def _kept(in_codes: Matrix, ends: Ends) -> Matrix:
+    return np.clip(np.rint(in_codes), *ends)
 
 
 def _diagonal(hessian: Matrix) -> Matrix:
@@ -160,9 +204,11 @@ def times(rows: Matrix, hessian: Matrix) -> Matrix:
 
 
 class _Triangle(NamedTuple):
-    """A Hessian, the order of its columns, and the lower triangular L of L Lᵀ = H in that order."""
+    """A Hessian, also as it was raised, the order of its columns, and the lower triangular L of
+    L Lᵀ = H in that order."""
 
     hessian: Matrix
+    damped: Matrix
     order: NDArray[np.int64]
     factor: Matrix
 
@@ -182,24 +228,25 @@ def _triangle(hessian: Matrix) -> _Triangle:
     while True:
         try:
             factor = np.linalg.cholesky(ordered + damping * unit)
-            return _Triangle(hessian, order, np.asarray(factor, np.float64))
+            raised = hessian + damping * unit
+            return _Triangle(hessian, raised, order, np.asarray(factor, np.float64))
         except np.linalg.LinAlgError:
             damping *= 10
 
 
-def _rounded(in_codes: Matrix, triangle: _Triangle, most: int) -> Matrix:
+def _rounded(in_codes: Matrix, triangle: _Triangle, ends: Ends) -> Matrix:
     """Codes of weights in units of their scale."""
     if not np.isfinite(in_codes).all():
         raise ValueError(phrase("a weight is infinite or not a number"))
-    hessian, order, factor = triangle
-    nearest = _kept(in_codes, most)
+    hessian, _, order, factor = triangle
+    nearest = _kept(in_codes, ends)
     codes = np.empty_like(nearest)
-    codes[:, order] = _planes(in_codes[:, order], factor, most)
+    codes[:, order] = _planes(in_codes[:, order], factor, ends)
     worse = weighted_error(in_codes - codes, hessian) > weighted_error(in_codes - nearest, hessian)
     return np.where(worse[:, None], nearest, codes)
 
 
-def _planes(in_codes: Matrix, factor: Matrix, most: int) -> Matrix:
+def _planes(in_codes: Matrix, factor: Matrix, ends: Ends) -> Matrix:
     """Codes from the last column to the first, each making up for those after it."""
     size = in_codes.shape[1]
     codes, errors = np.empty_like(in_codes), np.zeros_like(in_codes)
@@ -209,7 +256,7 @@ def _planes(in_codes: Matrix, factor: Matrix, most: int) -> Matrix:
         for column in range(end - 1, start - 1, -1):
             place = column - start
             wanted = in_codes[:, column] + carried[:, place] / factor[..., column, column]
-            codes[:, column] = np.where(in_codes[:, column] == 0, 0.0, _kept(wanted, most))
+            codes[:, column] = np.where(in_codes[:, column] == 0, 0.0, _kept(wanted, ends))
             errors[:, column] = in_codes[:, column] - codes[:, column]
             carried[:, :place] += errors[:, column, None] * factor[..., column, start:column]
     return codes

@@ -26,7 +26,7 @@ from litesmith.ir.edit import regraph, rewrite, with_main
 from litesmith.ir.model_text import op_name
 from litesmith.ir.softmax_scores import scores_of
 from litesmith.ir.types import Array, Graph, Model, Op, Tensor
-from litesmith.numeric.affine import dequantize
+from litesmith.numeric.affine import dequantize, ends_of
 from litesmith.passes.core.layers import layers_of
 from litesmith.passes.core.step import LearnedRounding, Skip, Tools
 from litesmith.phrases import phrase
@@ -339,7 +339,8 @@ def _settling(student: Student, whole: Model) -> list[Settling]:
             torch.from_numpy(np.array(values, np.float32))
             for values in (weight.values(), origin.weight.values(), quant.scale)
         )
-        found.append(Settling(codes, free, scales, quant.axis, bits))
+        ends = ends_of(weight.values(), bits)
+        found.append(Settling(codes, free, scales, quant.axis, ends))
         student.weights[weight] = found[-1]
     return found
 

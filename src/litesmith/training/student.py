@@ -18,7 +18,7 @@ from litesmith.ir.edit import rewrite, with_graphs
 from litesmith.ir.ops import OPS
 from litesmith.ir.softmax_scores import scores_of, told_outputs
 from litesmith.ir.types import Array, Graph, Model, Op, Quant, Tensor
-from litesmith.numeric.affine import keep_bias_inside
+from litesmith.numeric.affine import Ends, ends_of, keep_bias_inside
 from litesmith.passes.core.layers import (
     LEAST_RATIO,
     MOST_RATIO,
@@ -280,7 +280,7 @@ class Student:
             return self._free(values, layer.axis, mask)
         free = self._free(_inside(of_float, values, quant), layer.axis, mask)
         scales = torch.from_numpy(quant.scale.astype(np.float32)).to(self.device)
-        return Rounded(free, scales, quant.axis, DTYPES[weight.dtype].bits)
+        return Rounded(free, scales, quant.axis, _ends(weight))
 
     def _free(self, values: Array, axis: int, mask: Array | None) -> Free:
         if mask is None and self._masked:
@@ -342,7 +342,7 @@ class Student:
         for layer in sharing:
             if layer.data.quant is not None:
                 steps = self._bounded(steps, layer)
-        return coded_weight(real, weight.dtype, steps, quant.axis)
+        return coded_weight(real, weight.dtype, steps, quant.axis, _ends(weight))
 
     def _bounded(self, steps: Array, layer: Layer) -> Array:
         """Scales of a weight that the kernel of a layer takes, with the bias and the output that
@@ -378,6 +378,10 @@ def _real(tensor: Tensor, values: Array) -> Tensor:
     data = values.astype(np.float32) + np.float32(0)  # a negative zero would be packed as another
     data.setflags(write=False)
     return replace(tensor, dtype="float32", data=data, quant=None)
+
+
+def _ends(weight: Tensor) -> Ends:
+    return ends_of(weight.values(), DTYPES[weight.dtype].bits)
 
 
 def _book(weight: Tensor, of_float: Array, axis: int) -> Codebook | None:

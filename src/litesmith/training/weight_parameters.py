@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from litesmith.ir.types import Array
-from litesmith.numeric.affine import largest_code, rows_of
+from litesmith.numeric.affine import Ends, rows_of
 from litesmith.passes.core.weight_structure import Codebook
 
 # A channel of next to no weights moves by steps of at least this share of the tensor's size.
@@ -66,8 +66,8 @@ class Free:
 class Rounded:
     """A weight that is stored as codes: rounded on the way forward, free on the way back."""
 
-    def __init__(self, inner: Free, scales: torch.Tensor, axis: int, bits: int) -> None:
-        self.inner, self._axis, self._most = inner, axis, largest_code(bits)
+    def __init__(self, inner: Free, scales: torch.Tensor, axis: int, ends: Ends) -> None:
+        self.inner, self._axis, self._ends = inner, axis, ends
         self._first = scales
         self._log = torch.nn.Parameter(torch.zeros_like(scales))
         self._zero = torch.zeros_like(scales)
@@ -75,7 +75,7 @@ class Rounded:
     def __call__(self) -> torch.Tensor:
         scales = self.scales()
         axis = None if len(scales) == 1 else self._axis
-        return held_as_codes(self.inner(), scales, self._zero, (-self._most, self._most), axis)
+        return held_as_codes(self.inner(), scales, self._zero, self._ends, axis)
 
     def parameters(self) -> list[torch.nn.Parameter]:
         return [*self.inner.parameters(), self._log]
@@ -98,9 +98,9 @@ class Settling:
     _REACH = 0.95
 
     def __init__(
-        self, begun: torch.Tensor, free: torch.Tensor, scales: torch.Tensor, axis: int, bits: int
+        self, begun: torch.Tensor, free: torch.Tensor, scales: torch.Tensor, axis: int, ends: Ends
     ) -> None:
-        self._scales, self._most = scales, largest_code(bits)
+        self._scales, self._ends = scales, ends
         along = [-1 if place == axis else 1 for place in range(begun.ndim)]
         self._steps = scales if len(scales) == 1 else scales.reshape(along)
         near = (free / self._steps).clamp(begun - self._REACH, begun + self._REACH)
@@ -109,13 +109,13 @@ class Settling:
         self._settled = self._is_zero
 
     def __call__(self) -> torch.Tensor:
-        free = self._free.clamp(-self._most, self._most)
+        free = self._free.clamp(*self._ends)
         return torch.where(self._settled, self._codes, free) * self._steps
 
     @torch.no_grad()
     def settle(self, share: float) -> None:
         """Has this share of the values be codes from now on: those that are nearest to one."""
-        nearest = self._free.round().clamp(-self._most, self._most)
+        nearest = self._free.round().clamp(*self._ends)
         away = (self._free - nearest).abs()
         away[self._settled] = -1.0
         self._codes = torch.where(self._settled, self._codes, nearest)

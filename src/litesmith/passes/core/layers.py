@@ -9,7 +9,7 @@ import numpy as np
 from litesmith.ir.dtype import DTYPES, pack
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Graph, Op, Quant, Tensor, constant_numbers, frozen
-from litesmith.numeric.affine import bias_codes, weight_codes
+from litesmith.numeric.affine import Ends, bias_codes, weight_codes
 from litesmith.numeric.arrays import along
 from litesmith.passes.core.schemes import roles
 
@@ -137,10 +137,12 @@ def stored_weight(tensor: Tensor, numbers: Array, dtype: str, quant: Quant) -> T
     return replace(tensor, dtype=dtype, data=frozen(data), quant=quant)
 
 
-def coded_weight(tensor: Tensor, dtype: str, scales: Array, axis: int) -> Tensor:
+def coded_weight(
+    tensor: Tensor, dtype: str, scales: Array, axis: int, ends: Ends | None = None
+) -> Tensor:
     """A float weight as codes to the nearest of these scales: one, or one a channel."""
     stored = scales.astype(np.float32)
-    numbers = weight_codes(tensor.values(), stored, axis, DTYPES[dtype].bits)
+    numbers = weight_codes(tensor.values(), stored, axis, DTYPES[dtype].bits, ends)
     return stored_weight(tensor, numbers, dtype, Quant.of(stored, 0, axis))
 
 

@@ -11,9 +11,16 @@ from litesmith.installing import install_command
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.model_text import op_name
 from litesmith.ir.types import Array, Model, Quant, Tensor
-from litesmith.numeric.affine import from_rows, largest_code, rows_of, weight_scales
+from litesmith.numeric.affine import Ends, from_rows, largest_code, rows_of, weight_scales
 from litesmith.numeric.patches import covariances
-from litesmith.numeric.rounding import excess, fitted, refitted, rounded, searched_scales, times
+from litesmith.numeric.rounding import (
+    excess,
+    fitted,
+    refitted,
+    rounded,
+    searched_scales,
+    times,
+)
 from litesmith.passes.core.layers import (
     LEAST_RATIO,
     Layer,
@@ -133,17 +140,25 @@ class Round:
         weight = visit.layer.weight
         assert weight.quant is not None
         bits = DTYPES[weight.dtype].bits
-        most = largest_code(bits)
+        ends = _ends(visit.layer, bits)
         if not weight.quant.per_channel:
             scales = np.broadcast_to(weight.quant.scale.astype(np.float64), len(weights))
-            return rounded(weights, hessian, scales, most), scales
+            return rounded(weights, hessian, scales, ends), scales
         floor = _floor(visit)
         if not self.search or bits == 8:
             scales = np.maximum(weight_scales(weights, 0, bits), floor)
-            return rounded(weights, hessian, scales, most), scales
+            return rounded(weights, hessian, scales, ends), scales
         diagonal = np.diagonal(hessian, axis1=-2, axis2=-1)
-        scales = searched_scales(weights, diagonal, most, floor)
-        return fitted(weights, hessian, scales, most, floor)
+        scales = searched_scales(weights, diagonal, ends, floor)
+        return fitted(weights, hessian, scales, ends, floor)
+
+
+def _ends(layer: Layer, bits: int) -> Ends:
+    """The codes that a weight may have. The least of int4 has no counterpart, and costs nothing
+    where weights are unpacked to int8; with float inputs, the builtin FULLY_CONNECTED kernel takes
+    two products of it for what overflows, and its sums are wrong."""
+    most = largest_code(bits)
+    return (-most - (bits == 4 and layer.data.dtype == "int8"), most)
 
 
 def _why_not(layer: Layer, users: Counter[Tensor], most_bits: int) -> str:

@@ -72,6 +72,7 @@ REFUSED = {
     "[gate]\nupdate = true": "what gate lets pass is said on the command line alone",
     "[gate]\nseconds = 0.001": "--seconds: what gate lets pass is said on the command line alone",
     '[gate]\nallow = ["size=+90%"]': "what gate lets pass is said on the command line alone",
+    '[gate]\ngroup = "y"': "--group: what gate lets pass is said on the command line alone",
 }
 
 

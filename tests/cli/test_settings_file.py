@@ -61,6 +61,7 @@ REFUSED = {
     "[tunes]\nruns = 1": "[tunes] is no command",
     "[eval]\nsparsity = 1": "sparsity: no such option",
     "norm = {}": "[norm] is no command",
+    '[apply]\noutput = "a\\u0000b"': "--output: a text or a number, not a",
     "norm = [1]": "--norm: a text or a number, not [1]",
     '[tune]\nresume = "yes"': "--resume: true or false, not yes",
     "norm = ": "not TOML",

@@ -51,9 +51,7 @@ def test_a_damaged_file_is_told_in_a_line(tmp_path: Path) -> None:
         spoilt = bytearray(good)
         spoilt[random.integers(0, len(good))] = random.integers(0, 256)
         path.write_bytes(spoilt)
-        with pytest.raises(
-            LitesmithError, match=told
-        ):
+        with pytest.raises(LitesmithError, match=told):
             load_keras(path)
 
 

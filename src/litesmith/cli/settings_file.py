@@ -156,7 +156,7 @@ def _option_words(place: Path, one: Option, value: object) -> list[str]:
 
 
 def _word(place: Path, one: Option, name: str, value: object) -> str:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
+    if isinstance(value, bool) or not isinstance(value, str | int | float) or "\0" in str(value):
         raise BadInput("{place}: {name}: a text or a number, not {value}", place, name, value)
     text = str(value)
     beside = place.parent / text

@@ -23,7 +23,10 @@ ENDINGS = (".wav", ".flac")
 USUAL_RATE = 16_000
 USUAL_BANDS = 40
 
-_FORM = re.compile(r"(logmel|mfcc|wave)(?::(\d+))?((?:,(?:window|hop|bands|rate)=[\d.]+)*)")
+_NUMBER = r"\d{1,9}(?:\.\d{1,9})?"
+_FORM = re.compile(
+    rf"(logmel|mfcc|wave)(?::(\d{{1,9}}))?((?:,(?:window|hop|bands|rate)={_NUMBER})*)"
+)
 
 # What is added before a logarithm.
 _QUIET = 1e-6

@@ -1,6 +1,7 @@
 """Arguments in sentences: Python's words and the shell's, from one text."""
 
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,39 @@ import pytest
 import litesmith
 from litesmith.arguments import Argument, argument, as_options, check_types, refuse_below
 from litesmith.errors import BadInput
+from litesmith.micro.boards import find_room
+from litesmith.passes.core.recipe import apply, parse
+from litesmith.passes.tidy.resize import split_shape
 from litesmith.phrases import join, phrase
+from litesmith.run.core.target import Target
+from litesmith.run.devices.address import parse as parse_address
+from litesmith.tasks.sound import read_features
+from litesmith.workers.engine import address_of
+from tests import zoo
 from tests.cli.test_cli import litesmith as command
+
+NINES = "9" * 5000  # more digits than Python reads as a number
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda: Target.parse(f"cpu:{NINES}"),
+        lambda: Target.parse(f"custom:mine:{NINES}"),
+        lambda: split_shape(f"x=1,{NINES}"),
+        lambda: find_room(None, NINES + "K", None),
+        lambda: find_room(None, NINES, None),
+        lambda: read_features(f"logmel:{NINES}", 40),
+        lambda: read_features("logmel:40,window=1.2.3", 40),
+        lambda: apply(zoo.convnet(), parse(f'cluster(own=["a:{NINES}"])')),
+        lambda: address_of(f"ray://head:{NINES}"),
+        lambda: parse_address(f"ssh://pi@host:{NINES}/cpu:1"),
+    ],
+)
+def test_a_number_without_end_is_refused_as_any_other(read: Callable[[], object]) -> None:
+    with pytest.raises(BadInput) as no:
+        read()
+    assert "\n" not in str(no.value)
 
 
 @pytest.mark.parametrize(

@@ -284,6 +284,14 @@ def is_folder_error(error: OSError, path: str | os.PathLike[str]) -> bool:
     )
 
 
+def is_there(path: Path) -> bool:
+    """True of a file; False also for a name that no file can have."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
 @contextmanager
 def divert(numbers: tuple[int, ...], elsewhere: int) -> Generator[None]:
     """What is written to these descriptors meanwhile goes elsewhere, which is closed in the end.

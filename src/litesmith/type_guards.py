@@ -8,6 +8,15 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
 
+# More than anything that is counted has; Python refuses numbers of some thousands.
+_MOST_DIGITS = 18
+
+
+def is_whole(text: str) -> bool:
+    """True of a text that is a whole number, of digits that Python takes for one."""
+    return text.isdecimal() and len(text) <= _MOST_DIGITS
+
+
 def is_path(value: object) -> "TypeIs[str | PathLike[str]]":
     return isinstance(value, str | PathLike)
 

@@ -61,6 +61,7 @@ REFUSED = {
     "[tunes]\nruns = 1": "[tunes] is no command",
     "[eval]\nsparsity = 1": "sparsity: no such option",
     "norm = {}": "[norm] is no command",
+    '[apply]\noutput = "a\\u0000b"': "--output: a text or a number, not a",
     "norm = [1]": "--norm: a text or a number, not [1]",
     '[tune]\nresume = "yes"': "--resume: true or false, not yes",
     "norm = ": "not TOML",
@@ -72,6 +73,7 @@ REFUSED = {
     "[gate]\nupdate = true": "what gate lets pass is said on the command line alone",
     "[gate]\nseconds = 0.001": "--seconds: what gate lets pass is said on the command line alone",
     '[gate]\nallow = ["size=+90%"]': "what gate lets pass is said on the command line alone",
+    '[gate]\ngroup = "y"': "--group: what gate lets pass is said on the command line alone",
 }
 
 

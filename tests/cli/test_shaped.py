@@ -77,6 +77,11 @@ def test_records_name_a_file_that_stays(path: Path, capsys: pytest.CaptureFixtur
     with pytest.raises(BadInput, match="is another model"):
         run_command("bench", models=[path], shape=["1,16"], runs=12, log=log)
     assert kept.read_bytes() == b"something else"
+    kept.unlink()
+    kept.symlink_to(path.parent / "elsewhere")  # where nothing is yet
+    with pytest.raises(BadInput, match="is another model"):
+        run_command("bench", models=[path], shape=["1,16"], runs=12, log=log)
+    assert not (path.parent / "elsewhere").exists()
 
 
 def test_doctor_suggests_commands_that_can_be_typed(

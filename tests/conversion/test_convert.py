@@ -301,6 +301,11 @@ def test_a_command_takes_a_source_and_keeps_its_file(
     written(image_net(size=8), tmp_path)
     with pytest.raises(BadInput, match="was not made of"):
         run_command("inspect", model=source)
+    (tmp_path / "net.tflite").unlink()
+    (tmp_path / "net.tflite").symlink_to(tmp_path / "elsewhere")  # where nothing is yet
+    with pytest.raises(BadInput, match="was not made of"):
+        run_command("inspect", model=source)
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_the_command_prints_what_differs(

@@ -139,6 +139,19 @@ def test_what_is_no_clip_is_refused(tmp_path: Path) -> None:
         clip(tmp_path / "a.wav", 8000, 100)
 
 
+def test_a_clip_whose_parts_are_longer_than_the_whole_is_refused(tmp_path: Path) -> None:
+    place = write(tmp_path / "a.wav", np.zeros(400), 8000)
+    good, seen = place.read_bytes(), set[str]()
+    for at in range(4, 44):
+        for value in (0, 1, 0x7F, 0xFF):
+            place.write_bytes(good[:at] + bytes([value]) + good[at + 1 :])
+            try:
+                read_sound(place)
+            except BadInput as error:
+                seen.add(str(error).partition("(")[2])
+    assert any(why.startswith("it ends too early") for why in seen)
+
+
 @pytest.mark.parametrize(
     ("shape", "length"), [((4000,), 4000), ((1, 4000), 4000), ((1, 4000, 1), 4000), ((1, 64), 0)]
 )

@@ -130,6 +130,8 @@ BAD = [
     ("file,note\nimages/0.png,x", "a column file and a column label are needed"),
     ("a,b\n1,2", r"the input 'image' takes 192 numbers \(a table of files has a column file\)"),
     ("file,label\nimages/0.png", "row 2 has 1 columns; the first has 2"),
+    ("file,label\nimages/0.png,1|" + "1" * 5000, "none of its classes .*--class-names"),
+    (f"file,label\n{'a' * 300}.png,0", "none of its 1 images is there"),
     ("", "no rows in it"),
 ]
 
@@ -139,6 +141,40 @@ def test_bad_tables_are_named(pictures: Path, text: str, told: str) -> None:
     (pictures / "bad.csv").write_text(text)
     with pytest.raises(BadInput, match=told):
         open_data(pictures / "bad.csv", by_colour(), preparation=UNIT)
+
+
+@pytest.mark.parametrize(
+    ("second", "told"),
+    [
+        ({"label": 1}, "not there: 1, first"),
+        ({}, "not there: 1, first"),
+        ({"file": "images/1.png"}, "item 2 has no label"),
+        ({"file": "a" * 300, "label": 1}, "not there: 1, first"),
+    ],
+)
+def test_rows_of_json_need_not_have_every_column(
+    pictures: Path, second: dict[str, object], told: str
+) -> None:
+    rows = [{"file": "images/0.png", "label": 1}, second]
+    (pictures / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    try:
+        said = open_data(pictures / "a.jsonl", by_colour(), preparation=UNIT).notes
+    except BadInput as error:
+        said = (str(error),)
+    assert any(told in one for one in said)
+
+
+@pytest.mark.parametrize(
+    ("missing", "told"), [("b", "row 2, column b: '' is no number"), ("y", "item 2 has no label")]
+)
+def test_a_number_that_a_row_of_json_lacks_is_named(
+    tmp_path: Path, missing: str, told: str
+) -> None:
+    row = {"a": 1, "b": 2, "c": 3, "d": 4, "y": "red"}
+    rows = [row, {name: value for name, value in row.items() if name != missing}]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(BadInput, match=told):
+        open_data(tmp_path / "a.jsonl", summing())
 
 
 def test_a_cell_that_is_no_number_is_named(tmp_path: Path) -> None:

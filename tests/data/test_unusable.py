@@ -12,6 +12,7 @@ from litesmith import BadInput
 from litesmith.data.images import Picture, decode, image_fault
 from litesmith.data.preparation import Preparation
 from litesmith.data.sources import open_data
+from litesmith.tasks.image_files import FORMATS
 from tests.data.test_images import noise, saved
 from tests.data.test_sources import RAW, scorer
 
@@ -126,7 +127,18 @@ def test_an_image_that_is_all_but_a_line_is_none(tmp_path: Path) -> None:
         decode(path, Picture(8, 8, 3, -1), Preparation())
 
 
-@pytest.mark.parametrize("kind", ["BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP"])
+@pytest.mark.parametrize("kind", ["EPS", "ICO", "PCX", "SGI"])
+def test_what_is_in_a_file_is_of_a_format_that_is_read_whatever_its_name(
+    tmp_path: Path, kind: str
+) -> None:
+    """Pillow goes by the content, and has Ghostscript run what is PostScript."""
+    Image.fromarray(noise(32, 32)).save(tmp_path / "a.png", kind)
+    assert image_fault(tmp_path / "a.png") == "no image"
+    with pytest.raises(BadInput, match="no image"):
+        decode(tmp_path / "a.png", Picture(8, 8, 3, -1), Preparation())
+
+
+@pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize("progressive", [False, True])
 def test_any_cut_is_seen_and_no_whole_image_is_blamed(
     tmp_path: Path, kind: str, progressive: bool

@@ -230,3 +230,14 @@ def test_a_pipe_is_no_record(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "evidence" / "a.json")
     assert Folder(tmp_path).evidence(TunedInside, "a") is None
     assert read_optional(TunedInside, tmp_path / "evidence" / "a.json").value is None
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+@pytest.mark.parametrize("name", ["best.tflite", "work/a-0123.training/pipe"])
+def test_a_folder_with_a_pipe_is_refused(tmp_path: Path, name: str) -> None:
+    """Asking whether the best is another one waited for good."""
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / "tune.json").touch()
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(BadInput, match=f"holds other files, as '{name}'"), Folder(tmp_path).held():
+        pass

@@ -233,7 +233,16 @@ def test_no_link_in_a_folder_leads_what_is_written_elsewhere(kept: Path) -> None
         with pytest.raises(BadInput, match="is a link, and would lead elsewhere; give out="):
             litesmith.report(kept / "tune", markdown=name.endswith("md"))
         (kept / "tune" / name).unlink()
-    for name in ("front/best.tflite", "best2.tflite"):
+    text = litesmith.report(kept / "tune", markdown=True).path
+    for out in (None, text):
+        for picture in text.parent.glob("*.png"):
+            picture.unlink()
+            picture.symlink_to(mine)
+            with pytest.raises(BadInput, match=f"{picture.name}: is a link"):
+                litesmith.report(kept / "tune", markdown=True, out=out)
+            picture.unlink()
+    for name in ("front/best.tflite", "best2.tflite", "work/a-0123.training/step"):
+        (kept / "tune" / name).parent.mkdir(exist_ok=True, parents=True)
         (kept / "tune" / name).symlink_to(mine)
         with pytest.raises(BadInput, match="would land elsewhere"), Folder(kept / "tune").held():
             pass

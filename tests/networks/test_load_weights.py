@@ -249,6 +249,12 @@ def test_a_torch_archive_without_a_list_is_refused(tmp_path: Path) -> None:
     (tmp_path / "torn.pt").write_bytes(content[:-30])
     with pytest.raises(BadInput, match=r"torn\.pt: cannot be read as weights only"):
         load_weights("resnet18", tmp_path / "torn.pt")
+    at = content.rindex(b"PK\x01\x02")  # the last file of the list: a name that is no UTF-8
+    listed = bytearray(content)
+    listed[at + 8 : at + 10], listed[at + 46] = b"\x00\x08", 0xFF
+    (tmp_path / "torn.pt").write_bytes(listed)
+    with pytest.raises(BadInput, match=r"torn\.pt: cannot be read as weights only"):
+        load_weights("resnet18", tmp_path / "torn.pt")
 
 
 def test_one_number_that_stands_for_many_is_not_unpacked(tmp_path: Path) -> None:

@@ -1,17 +1,19 @@
 """The file of a baseline: what is written is read, and what is not one is refused in one line."""
 
+import base64
 import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import zstandard
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from litesmith.errors import BadInput
-from litesmith.evidence.codec import decode, dump
+from litesmith.evidence.codec import Malformed, decode, dump
 from litesmith.regression.baseline import (
     Baseline,
     Delegation,
@@ -61,6 +63,15 @@ def test_right_and_wrong_take_a_bit_each(rows: np.ndarray) -> None:
 def test_numbers_are_kept_as_they_are(rows: np.ndarray) -> None:
     packed = decode(PackedRows, json.loads(dump(pack_rows(rows.astype(np.float64)))))
     assert np.array_equal(unpack_rows(packed), rows.astype(np.float64), equal_nan=True)
+
+
+def test_more_results_than_memory_are_refused_before_they_are_unpacked() -> None:
+    """32 KB of a baseline took 8 GB and a minute."""
+    count = 1 << 40
+    squeezed = zstandard.ZstdCompressor().compressobj(size=count // 8).compress(bytes(1 << 20))
+    text = base64.b64encode(squeezed).decode()
+    with pytest.raises(Malformed, match="has more results than there is memory for"):
+        unpack_rows(PackedRows("bits", (count, 1), text))
 
 
 @pytest.mark.parametrize("change", [{}, {"scores": None, "unscored": "no data was given"}])

@@ -139,6 +139,14 @@ def test_where_the_file_of_the_baseline_changed_a_command_does_not_name_it(tmp_p
     assert "litesmith compare BEFORE.tflite " in found.checks[0].command
 
 
+@pytest.mark.parametrize("name", ["a" * 5000, "/proc/self/mem", "a\0b", "."])
+def test_a_name_in_a_baseline_that_nobody_can_open_is_no_obstacle(place: Path, name: str) -> None:
+    path, model = place / "b.json", place / "model.tflite"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "model": name}))
+    found = run_gate(path, model, opened(model, labelled()), manner())
+    assert found.passes and "litesmith compare BEFORE.tflite " in found.checks[0].command
+
+
 def test_larger_is_called_by_both_sizes(place: Path) -> None:
     found = run_gate(place / "b.json", saved(place, scorer(spare=4000), "l.tflite"), None, manner())
     assert {"size", "gzip"} <= {check.quantity for check in found.failures}

@@ -124,6 +124,9 @@ def written(name: str, content: bytes) -> Any:
     return lambda place: (place / name).write_bytes(content)
 
 
+LARGE = b"BM" + bytes(8) + (54).to_bytes(4, "little") + (40).to_bytes(4, "little")
+LARGE += (60000).to_bytes(4, "little") * 2 + b"\x01\0\x18\0" + bytes(24)
+
 BAD = {
     "cut JSON": (written("coco/instances.json", b'{"images": ['), "coco", "not JSON"),
     "no list": (edited(images={"a": 1}), "coco", "images is no list of objects"),
@@ -160,6 +163,16 @@ BAD = {
         "pixel of class 9; the model's are 0 to 2",
     ),
     "a broken mask": (written("masks/masks/0.png", b"no"), "masks", "not a readable mask"),
+    "a mask of PostScript": (
+        lambda place: Image.new("L", (SIDE, SIDE)).save(place / "masks/masks/0.png", "EPS"),
+        "masks",
+        "not a readable mask (cannot identify",
+    ),
+    "a mask that is far too large": (
+        written("masks/masks/0.png", LARGE),
+        "masks",
+        "not a readable mask (Image size (3600000000 pixels) exceeds limit",
+    ),
 }
 
 

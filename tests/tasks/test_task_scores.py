@@ -1,5 +1,6 @@
 """Tasks through `evaluate`, each beside a scorer written for the check."""
 
+import json
 import re
 import string
 from collections import Counter
@@ -291,6 +292,27 @@ def test_parts_overlap_and_leave_nothing_out(tmp_path: Path) -> None:
         assert all(shared) or length == 8  # with room for one word, parts have none in common
     with pytest.raises(BadInput, match="a text cannot be cut to 6 places"):
         encode("who wrote it", text, 6)
+
+
+@pytest.mark.parametrize(
+    ("part", "told"),
+    [
+        ({"normalizer": {"type": "Precompiled", "precompiled_charsmap": "/////w=="}}, "no tokeniz"),
+        ({"normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAAAAAAA"}}, "be cut to"),
+        ({"pre_tokenizer": {"type": "FixedLength", "length": 0}}, "a text cannot be cut to 24"),
+    ],
+)
+def test_a_vocabulary_that_panics_is_refused(
+    tmp_path: Path, part: dict[str, object], told: str
+) -> None:
+    """What the library raises then is no Exception: a command ended with status 1."""
+    pytest.importorskip("tokenizers")
+    whole = {"version": "1.0", "added_tokens": [], "pre_tokenizer": {"type": "Whitespace"}}
+    words = {"type": "WordLevel", "vocab": {"[UNK]": 0}, "unk_token": "[UNK]"}
+    place = tmp_path / "tokenizer.json"
+    place.write_text(json.dumps({**whole, "model": words, **part}))
+    with pytest.raises(BadInput, match=told):
+        encoder(question_model(), Settings(vocab=str(place)))("who wrote it", "it did", 24)
 
 
 def test_no_answer_is_an_answer_where_some_questions_have_none(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith import Model, load
-from litesmith.tflite.metadata import Metadata, Normalization, metadata
+from litesmith.tflite.metadata import Metadata, Normalization, metadata, vocabulary_file
 from litesmith.tflite.write import to_bytes
 from tests import zoo
 from tests.draws import draws
@@ -121,3 +121,21 @@ def test_no_damage_raises(changes: list[tuple[int, int]], end: int) -> None:
     cut = content[: end % (content.size + 1)]
     found = metadata(replace(model, metadata=(("TFLITE_METADATA", cut),)))
     assert isinstance(found, Metadata)
+
+
+@pytest.mark.parametrize("how", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA])
+def test_no_damage_of_the_archive_raises(how: int) -> None:
+    """`inspect` of a model with such an archive ended with status 70."""
+    whole, content = described(zoo.convnet(), [0], [1], "a"), io.BytesIO()
+    with zipfile.ZipFile(content, "w", how) as archive:
+        for name in ("labels.txt", "vocabé.txt"):
+            archive.writestr(name, "word\n" * 50)
+    good, random = content.getvalue(), np.random.default_rng(0)
+    for _ in range(500):
+        spoilt = bytearray(good)
+        for at in random.integers(0, len(good), 3):
+            spoilt[at] = random.integers(0, 256)
+        model = replace(whole, attached=bytes(spoilt))
+        assert metadata(model).labels or metadata(model).problem
+        found = vocabulary_file(model)
+        assert found is None or isinstance(found.content, bytes)

@@ -34,6 +34,8 @@ def test_chosen(text: str, usable: frozenset[int], cores: set[int]) -> None:
     [
         ("big", frozenset({0, 1}), "all 2 cores that this process may use are alike"),
         ("fast", ALL, "give big, little, or numbers such as 0-3,6"),
+        ("0-99999999999", ALL, "give big, little, or numbers such as 0-3,6"),
+        ("9" * 5000, ALL, "give big, little, or numbers such as 0-3,6"),
         ("3-1", ALL, "may use the cores 0-7"),
         ("0,9", ALL - {3}, "may use the cores 0-2,4-7"),
         ("", ALL, "give big"),

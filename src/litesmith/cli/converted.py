@@ -51,8 +51,8 @@ def _converted(path: Path, shape: Sequence[str]) -> Path:
     """The .tflite of a source; one that is there already where it was made of the same."""
     marked = "".join("-" + "x".join(map(str, split_shape(text)[1])) for text in shape)
     place = path.with_name(f"{path.stem}{marked}.tflite")
-    if place.is_file():
-        if _made_of(place) != digest(path):
+    if place.exists() or place.is_symlink():  # a link to nothing would have it land elsewhere
+        if not place.is_file() or _made_of(place) != digest(path):
             raise BadInput(
                 "{place} is there already, and was not made of {path}; move it away, or convert to "
                 "another: litesmith convert {path} -o FILE",

@@ -222,7 +222,7 @@ def _run() -> int:
         return _fail(_noted(why, error), BAD_INPUT)
     except click.ClickException as error:
         return _fail(_misused(error), BAD_INPUT)
-    except Exception as error:
+    except BaseException as error:  # which a panic of a library in Rust is
         print_traceback()
         return _fail(
             phrase(

@@ -49,10 +49,10 @@ WRITES = (
     "--page",
     "--trace",
 )
-# Options by which a model would pass its own gate (too short a look finds nothing worse for
-# certain), or a bundle would hold more than is promised.
+# Options by which a model would pass its own gate (too short a look, or too few groups, finds
+# nothing worse for certain), or a bundle would hold more than is promised.
 _LOOSENS = {
-    "gate": ("--allow", "--seconds", "--update"),
+    "gate": ("--allow", "--group", "--seconds", "--update"),
     "doctor": ("--keep-custom-options",),
 }
 _MOST_BYTES = 1 << 20
@@ -156,7 +156,7 @@ def _option_words(place: Path, one: Option, value: object) -> list[str]:
 
 
 def _word(place: Path, one: Option, name: str, value: object) -> str:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
+    if isinstance(value, bool) or not isinstance(value, str | int | float) or "\0" in str(value):
         raise BadInput("{place}: {name}: a text or a number, not {value}", place, name, value)
     text = str(value)
     beside = place.parent / text

@@ -91,8 +91,8 @@ def _copy(
 
 def _kept(place: Path, content: bytes) -> Path:
     """The file of a copy that stays; another file of that name is left alone."""
-    if place.is_file() and place.read_bytes() != content:
-        raise BadInput("{place} is another model; move it away, or give another -o", place)
-    if not place.is_file():
+    if not (place.exists() or place.is_symlink()):  # a link to nothing would have it land elsewhere
         litesmith.save(litesmith.load(content), place)
+    elif not place.is_file() or place.read_bytes() != content:
+        raise BadInput("{place} is another model; move it away, or give another -o", place)
     return place

@@ -3,8 +3,6 @@
 import io
 import os
 import re
-import struct
-import zlib
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,6 +18,7 @@ from litesmith.data.preparation import LETTERBOX, Preparation
 from litesmith.errors import BadInput, os_reason
 from litesmith.ir.types import Array, Tensor
 from litesmith.phrases import phrase
+from litesmith.tasks.image_files import UNREADABLE, open_image
 from litesmith.units import plain
 
 Size = tuple[int, int]  # width and height
@@ -37,21 +36,6 @@ _AHEAD = 4  # results that wait for each worker
 
 # An image so narrow fills the memory when it is made as wide as an input.
 _NARROWEST = 1000
-
-# What Pillow raises on damaged files of one format or another.
-_UNREADABLE = (
-    OSError,
-    ValueError,
-    SyntaxError,
-    EOFError,
-    LookupError,
-    TypeError,
-    MemoryError,
-    OverflowError,
-    struct.error,
-    zlib.error,
-    Image.DecompressionBombError,
-)
 
 # How an image with a note of its orientation is turned upright, by the number in the note.
 _ORIENTATION, _EXIF, _MOST_HEADER = 0x0112, b"Exif\0\0", 1 << 17
@@ -151,7 +135,7 @@ def decode_bytes(
         with _opened(io.BytesIO(held)) as opened:
             upright = _eight_bits(_upright(opened, stated))
             image = upright.convert("L" if wanted.channels == 1 else "RGB")
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise BadInput(
             "{name}: not a readable image ({reason}); repair it or take it away",
             plain(name),
@@ -226,14 +210,14 @@ def image_fault(path: Path) -> str:
         with _opened(stream) as image:
             if not _is_whole(image, content, stream.tell()):
                 image.load()
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         return _reason(error)
     return ""
 
 
 def _opened(stream: IO[bytes]) -> Image.Image:
     """An image whose header was read, and has a size that can be used."""
-    image = Image.open(stream)
+    image = open_image(stream)
     short, long = sorted(image.size)
     if long > _NARROWEST * short:
         raise ValueError(phrase("{width}×{height} pixels", image.width, image.height))
@@ -272,7 +256,7 @@ def turn_mark(content: bytes, stated: Size | None = None) -> bytes:
     try:
         with _opened(io.BytesIO(content)) as image:
             return b"" if _turn(image, stated) is None else b"upright "
-    except _UNREADABLE:
+    except UNREADABLE:
         return b""
 
 
@@ -287,7 +271,7 @@ def _turn(image: Image.Image, stated: Size | None = None) -> Image.Transpose | N
     so that they were made without the note."""
     try:
         turn = _TURNS.get(image.getexif().get(_ORIENTATION, 1))
-    except _UNREADABLE:  # a damaged note is none
+    except UNREADABLE:  # a damaged note is none
         return None
     is_as_stated = turn in _SIDEWAYS and image.size == stated != image.size[::-1]
     return None if is_as_stated else turn
@@ -341,7 +325,7 @@ def letterbox_place(path: Path, wanted: Picture, stated: Size | None) -> Box:
         with path.open("rb") as file, _opened(file) as image:
             width, height = image.size
             size = (height, width) if _turn(image, stated) in _SIDEWAYS else (width, height)
-    except _UNREADABLE:  # which is told where it is decoded
+    except UNREADABLE:  # which is told where it is decoded
         return 0.0, 0.0, 1.0, 1.0
     width, height = wanted.width or size[0], wanted.height or size[1]
     left, top, right, bottom = _middle(size, (width, height))

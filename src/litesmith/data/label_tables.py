@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from math import isfinite
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +10,7 @@ import numpy as np
 from litesmith.data.guess_norm import class_count
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model
+from litesmith.operating_system import is_there
 from litesmith.phrases import phrase
 from litesmith.tasks.class_names import match_classes
 from litesmith.tasks.texts import ENDINGS, ending, read_records
@@ -27,6 +27,9 @@ LABELS = (
 
 # Tables that a folder of files may have.
 _NAMES = ("labels", "metadata")
+
+# What an input or a label can be, which float32 holds.
+_LARGEST = float(np.finfo(np.float32).max)
 
 # Between several labels of one row.
 _BETWEEN = re.compile(r"[|;]")
@@ -84,6 +87,11 @@ def _column(records: Sequence[Record], wanted: Collection[str]) -> str:
     return next((names[name] for name in wanted if name in names), "")
 
 
+def _told(record: Record, column: str) -> str:
+    """What a row says in a column; of JSON, a row need not have it."""
+    return record.get(column, "").strip()
+
+
 def _columns(records: Sequence[Record]) -> tuple[str, str] | None:
     file, label = _column(records, FILES), _column(records, LABELS)
     return (file, label) if file and label else None
@@ -101,7 +109,7 @@ def read_labelled(table: Path, endings: Collection[str], what: str) -> LabelledF
             FILES[0],
             LABELS[0],
         )
-    pairs = [(record[columns[0]].strip(), record[columns[1]].strip()) for record in records]
+    pairs = [(_told(record, columns[0]), _told(record, columns[1])) for record in records]
     found = [(_find(table.parent, name, endings), name, label) for name, label in pairs]
     kept = [(path, name, label) for path, name, label in found if path is not None]
     lost = [name for path, name, _ in found if path is None]
@@ -130,7 +138,7 @@ def _find(folder: Path, name: str, endings: Collection[str]) -> Path | None:
         return None
     places = [folder / name, folder / "images" / name]
     places += [folder / f"{name}{end}" for end in sorted(endings)]
-    return next((p for p in places if p.suffix.lower() in endings and p.is_file()), None)
+    return next((p for p in places if p.suffix.lower() in endings and is_there(p)), None)
 
 
 def read_labels(
@@ -159,7 +167,7 @@ def _several(told: Sequence[str], names: Sequence[str], model: Model, source: Pa
     """A row of zeros and ones for each item, one place a class."""
     rows = [[part.strip() for part in _BETWEEN.split(label) if part.strip()] for label in told]
     used = sorted({part for row in rows for part in row})
-    if all(part.isdecimal() and int(part) < 2**31 for part in used):
+    if all(re.fullmatch(r"\d{1,9}", part) for part in used):
         places, notes = {part: int(part) for part in used}, ()
     else:
         places, notes = _places(used, names, model, source)
@@ -200,7 +208,7 @@ def _number(text: str) -> float | None:
         value = float(text)
     except ValueError:
         return None
-    return value if isfinite(value) and "_" not in text else None
+    return value if abs(value) <= _LARGEST and "_" not in text else None
 
 
 def table_arrays(
@@ -232,16 +240,18 @@ def table_arrays(
             size,
             FILES[0],
         )
-    values = np.array([[_cell(table, n, c, r[c]) for c in columns] for n, r in enumerate(records)])
+    values = np.array(
+        [[_cell(table, n, c, _told(r, c)) for c in columns] for n, r in enumerate(records)]
+    )
     shape = tensor.shape[1:] if len(tensor.shape) > 1 else tensor.shape
     arrays = {"x": values.astype(np.float32).reshape(len(records), *shape)}
     if not label:
         return arrays, None
-    return arrays, read_labels([r[label].strip() for r in records], names, model, table)
+    return arrays, read_labels([_told(r, label) for r in records], names, model, table)
 
 
 def _cell(table: Path, row: int, column: str, text: str) -> float:
-    value = _number(text.strip())
+    value = _number(text)
     if value is None:
         raise BadInput(
             "{table}: row {row}, column {column}: {text!r} is no number",

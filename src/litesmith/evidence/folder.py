@@ -2,7 +2,8 @@
 
 import os
 import shutil
-from collections.abc import Collection, Generator, Mapping
+import stat
+from collections.abc import Collection, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
@@ -91,22 +92,24 @@ class Folder:
         names = sorted(path.name for path in self.path.iterdir())
         foreign = [name for name in names if name != _LOCK and not name.startswith(".litesmith-")]
         if foreign:
-            raise BadInput(
-                "{path}: holds other files, as {foreign!r}; choose another -o",
-                self.path,
-                plain(foreign[0]),
-            )
+            raise _holds_others(self.path, foreign[0])
 
     def _refuse_links(self) -> None:
-        """A folder may be anyone's: what is written into it is to land in it."""
-        for place in (self.path, *(self.path / name for name in _OWN)):
-            link = next((p for p in place.glob("*") if p.is_symlink()), None)
-            if link is not None:
+        """A folder may be anyone's: what is written into it is to land in it, and what is read
+        comes to an end."""
+        for place in _all_below(self.path):
+            try:
+                mode = place.lstat().st_mode
+            except OSError:  # of a run that is at work in it, and is done with that
+                continue
+            if stat.S_ISLNK(mode):
                 raise BadInput(
                     "{link}: is a link, and what is written would land elsewhere; choose another "
                     "-o",
-                    link,
+                    place,
                 )
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+                raise _holds_others(self.path, str(place.relative_to(self.path)))
 
     def _sweep(self) -> None:
         """Removes what a killed run has left of files that were being written."""
@@ -240,6 +243,17 @@ def hold_folder(out: Path | None, record: str) -> Generator[Folder | None]:
     folder = Folder(out, record)
     with folder.held():
         yield folder
+
+
+def _all_below(path: Path) -> Iterator[Path]:
+    for folder, folders, files in os.walk(path):
+        yield from (Path(folder, name) for name in (*folders, *files))
+
+
+def _holds_others(path: Path, foreign: str) -> BadInput:
+    return BadInput(
+        "{path}: holds other files, as {foreign!r}; choose another -o", path, plain(foreign)
+    )
 
 
 def _write(place: Path, value: object) -> None:

@@ -18,6 +18,7 @@ from litesmith.phrases import phrase
 from litesmith.progress import WARNING, Note, Progress, tell_once
 from litesmith.tflite.file import digest, refuse_output, save
 from litesmith.tflite.write import chunks
+from litesmith.type_guards import is_whole
 from litesmith.units import bytes_text
 
 Json = dict[str, object]
@@ -37,7 +38,7 @@ def read_names(given: OpNames | None) -> Names:
 
 def _read_name(part: str) -> Iterable[int | str]:
     run = number_run(part)
-    return run if run is not None else (int(part) if part.isdecimal() else part,)
+    return run if run is not None else (int(part) if is_whole(part) else part,)
 
 
 def read_place(out: Place | None, source: Source) -> Path | None:

@@ -7,6 +7,7 @@ array can have where RAM comes in banks. Firmware needs part of both: see `RESER
 from typing import NamedTuple
 
 from litesmith.errors import BadInput
+from litesmith.type_guards import is_whole
 from litesmith.units import bytes_text, typed_bytes
 
 _K = 1024
@@ -100,11 +101,11 @@ def _bytes(name: str, given: int | str | None) -> int | None:
 
 
 def _read_bytes(text: str) -> int | None:
-    if text.isdecimal():
+    if is_whole(text):
         return int(text)
     for ends, factor in (("K", _K), ("M", _K * _K)):
         stem = text.upper().removesuffix("IB").removesuffix("B").strip()
         number = stem.removesuffix(ends)
-        if stem.endswith(ends) and number.replace(".", "", 1).isdecimal():
+        if stem.endswith(ends) and is_whole(number.replace(".", "", 1)):
             return int(float(number) * factor)
     return typed_bytes(text)

@@ -4,9 +4,7 @@ of the catalogue.
 
 import io
 import os
-import zipfile
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, TypeGuard
@@ -214,8 +212,11 @@ def read_torch(path: Path, row: Row) -> tuple[list[FileLayer], str]:
     """Layers of a torch state dict as torchvision names and orders them, and torch's style."""
     if not path.is_file():
         raise BadInput("{path}: no such file", path)
-    with suppress(zipfile.BadZipFile):  # the reader says what is wrong with it
-        refuse_size(path, archive_bytes(path), smaller=_ONE_NETWORK)
+    try:
+        whole = archive_bytes(path)
+    except Exception:  # zipfile raises a dozen kinds, and the reader says what is wrong
+        whole = 0
+    refuse_size(path, whole, smaller=_ONE_NETWORK)
     return torch_layers(path.read_bytes(), path, row.epsilon), "torch"
 
 

@@ -129,7 +129,8 @@ def write_markdown(folder: Path, out: Path | None = None, lang: str | None = Non
     place = out or _inside(folder, "report.md")
     with speaking(lang):
         made = kind_of(folder).markdown(folder, place.stem)
-    for name, content in made.pictures.items():
-        write_whole(place.with_name(name), [content])
+    pictures = {_inside(place.parent, name): data for name, data in made.pictures.items()}
+    for picture, content in pictures.items():
+        write_whole(picture, [content])
     write_whole(place, [made.text.encode()])
     return place

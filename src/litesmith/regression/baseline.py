@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,7 @@ from litesmith.evidence.codec import (
     parse,
 )
 from litesmith.evidence.records import Environment
+from litesmith.numeric.array_files import free_bytes
 from litesmith.operating_system import is_folder_error
 from litesmith.regression.comparison import FileBytes, Size
 from litesmith.regression.gate_rules import QUANTITIES, Allowed, Clocks
@@ -39,6 +41,7 @@ SCHEMA, KIND = 1, "litesmith gate baseline"
 Named = Annotated[float, Mark.NAMED]  # a score may be infinite
 
 _MOST_BYTES = 1 << 30  # of a baseline; one of a model with a million ops has less
+_MOST_OF_MEMORY = 0.5  # that results may unpack to
 
 
 @dataclass(frozen=True)
@@ -126,6 +129,8 @@ def unpack_rows(packed: PackedRows) -> Rows:
     count, columns = packed.shape
     is_binary = packed.form == "bits"
     wanted = -(-count * columns // 8) if is_binary else 4 * count * columns
+    if 8 * count * columns > _MOST_OF_MEMORY * (free_bytes() or math.inf):
+        raise Malformed("accuracy.rows", "has more results than there is memory for")
     try:
         squeezed = base64.b64decode(packed.zstd, validate=True)
         if zstandard.frame_content_size(squeezed) != wanted:

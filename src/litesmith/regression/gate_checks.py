@@ -126,7 +126,10 @@ class GateCase:
     def before(self) -> str:
         """The baseline's own model in a command."""
         old = Path(self.baseline.model)
-        is_there = old.is_file() and digest(old) == self.baseline.digest
+        try:
+            is_there = old.is_file() and digest(old) == self.baseline.digest
+        except OSError:  # a name or a file that nobody can open
+            is_there = False
         return quote(str(old)) if is_there else _BEFORE
 
     @property

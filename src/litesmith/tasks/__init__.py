@@ -5,6 +5,7 @@ boxes.py         overlaps, and one of many boxes that show the same thing
 class_names.py   which class of a model is which class of some data
 detection.py     what is in an image, and where
 detectors.py     how detectors answer: SSD, YOLO, BlazeFace, CenterNet
+image_files.py   opening images, of the formats that are read
 keypoints.py     where the parts of a body are
 matching.py      which answers of a detector are right
 outlines.py      shapes of things as COCO keeps them, drawn

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litesmith.errors import BadInput, os_reason
+from litesmith.operating_system import is_there
 from litesmith.phrases import phrase
 from litesmith.tasks.outlines import numbers
 from litesmith.type_guards import is_list_or_tuple, is_mapping
@@ -287,7 +288,7 @@ def _finder(path: Path) -> Callable[[str], Path | None]:
     def look(name: str) -> Path | None:
         if not name or Path(name).is_absolute() or ".." in Path(name).parts:
             return None
-        return next((f / name for f in folders if (f / name).is_file()), None)
+        return next((f / name for f in folders if is_there(f / name)), None)
 
     return look
 
@@ -377,7 +378,7 @@ def _beside(folder: Path, *names: str) -> Path | None:
         for place in places:
             files = [place / name, *(place / f"{name}{end}" for end in IMAGE_ENDINGS)]
             found = next(
-                (f for f in files if f.is_file() and f.suffix.lower() in IMAGE_ENDINGS), None
+                (f for f in files if is_there(f) and f.suffix.lower() in IMAGE_ENDINGS), None
             )
             if found is not None:
                 return found

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model
@@ -20,6 +20,7 @@ from litesmith.tasks.annotations import (
     read_coco,
 )
 from litesmith.tasks.class_names import match_classes
+from litesmith.tasks.image_files import UNREADABLE, open_image
 from litesmith.tasks.outlines import drawn
 from litesmith.tasks.task import (
     Answer,
@@ -239,9 +240,9 @@ def _placed(label: Array, place: Place) -> Array:
 def _are_black_and_white(path: Path) -> bool:
     """Whether a mask has nothing but 0 and 255."""
     try:
-        with Image.open(path) as opened:
+        with open_image(path) as opened:
             return {*np.unique(np.asarray(opened)).tolist()} <= {0, IGNORED}
-    except (OSError, UnidentifiedImageError, ValueError):
+    except UNREADABLE:
         return False  # which is told where it is read
 
 
@@ -263,7 +264,7 @@ def _mask(path: Path, size: tuple[int, int], classes: int) -> Array:
 def _read_mask(path: Path) -> Array:
     """The numbers of a mask in its own size."""
     try:
-        with Image.open(path) as opened:
+        with open_image(path) as opened:
             if opened.mode not in ("P", "L", "1", "I", "I;16"):
                 raise BadInput(
                     "{path}: a mask of mode {mode} has colours, not classes; save it with one "
@@ -272,7 +273,7 @@ def _read_mask(path: Path) -> Array:
                     opened.mode,
                 )
             return np.asarray(opened).astype(np.int32)
-    except (OSError, UnidentifiedImageError, ValueError) as error:
+    except UNREADABLE as error:
         raise BadInput("{path}: not a readable mask ({error})", plain(str(path)), error) from None
 
 

@@ -23,7 +23,10 @@ ENDINGS = (".wav", ".flac")
 USUAL_RATE = 16_000
 USUAL_BANDS = 40
 
-_FORM = re.compile(r"(logmel|mfcc|wave)(?::(\d+))?((?:,(?:window|hop|bands|rate)=[\d.]+)*)")
+_NUMBER = r"\d{1,9}(?:\.\d{1,9})?"
+_FORM = re.compile(
+    rf"(logmel|mfcc|wave)(?::(\d{{1,9}}))?((?:,(?:window|hop|bands|rate)={_NUMBER})*)"
+)
 
 # What is added before a logarithm.
 _QUIET = 1e-6
@@ -112,9 +115,12 @@ def _reason(error: Exception) -> str:
 def _decoded(path: Path) -> tuple[NDArray[np.float64], int]:
     if path.suffix.lower() == ".flac" or _is_float(path):
         return _by_library(path)
-    with wave.open(io.BytesIO(path.read_bytes())) as file:
-        width, channels, rate = file.getsampwidth(), file.getnchannels(), file.getframerate()
-        raw = file.readframes(file.getnframes())
+    try:
+        with wave.open(io.BytesIO(path.read_bytes())) as file:
+            width, channels, rate = file.getsampwidth(), file.getnchannels(), file.getframerate()
+            raw = file.readframes(file.getnframes())
+    except RuntimeError:  # where a part is longer than the whole
+        raise EOFError from None
     if not raw or rate < 1:
         raise ValueError("empty")
     whole = len(raw) // (width * channels) * width * channels

@@ -208,8 +208,16 @@ def _tokenizer(content: bytes, name: str) -> "Tokenizer":
     found = _library()
     try:
         return found.Tokenizer.from_buffer(content)
-    except Exception as error:  # the library raises its own kinds of errors
+    except BaseException as error:
+        _refuse_ending(error)
         raise BadInput("{name}: no tokenizer ({error})", plain(name), error) from None
+
+
+def _refuse_ending(error: BaseException) -> None:
+    """Raises what is no error of the library: it has kinds of its own, of which those of Rust's
+    own making (pyo3_runtime.PanicException, which no module has) are no Exception."""
+    if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+        raise error
 
 
 @cache
@@ -258,7 +266,8 @@ def _by_pieces(tokenizer: "Tokenizer") -> Encode:
                     parts = {"stride": again, "strategy": "only_second"}
                     tokenizer.enable_truncation(length, **parts)  # pyright: ignore
                 found: Encoding = tokenizer.encode(text, second)
-        except Exception as error:  # as above
+        except BaseException as error:
+            _refuse_ending(error)
             raise BadInput(
                 "a text cannot be cut to {length} places ({error})", length, error
             ) from None

@@ -7,8 +7,8 @@ and says so in `problem`: a model runs without its metadata, so that it is no re
 
 import io
 import zipfile
-import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from struct import Struct
 from typing import NamedTuple
@@ -92,14 +92,12 @@ class AttachedFile(NamedTuple):
 
 def vocabulary_file(model: Model) -> AttachedFile | None:
     """The words that a model of text knows, in the archive behind it; None where there are none."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(model.attached)) as archive:
-            for name in archive.namelist():
-                is_meant = any(word in name.lower() for word in _VOCABULARIES)
-                if is_meant and archive.getinfo(name).file_size <= _MOST_VOCABULARY_BYTES:
-                    return AttachedFile(name, archive.read(name))
-    except (KeyError, OSError, RuntimeError, EOFError, zipfile.BadZipFile, zlib.error):
-        pass
+    # zipfile raises a dozen kinds on damaged archives.
+    with suppress(Exception), zipfile.ZipFile(io.BytesIO(model.attached)) as archive:
+        for name in archive.namelist():
+            is_meant = any(word in name.lower() for word in _VOCABULARIES)
+            if is_meant and archive.getinfo(name).file_size <= _MOST_VOCABULARY_BYTES:
+                return AttachedFile(name, archive.read(name))
     return None
 
 
@@ -205,6 +203,8 @@ def _labels(attached: bytes, name: str) -> tuple[str, ...]:
                 raise BadModel("the label file {name!r} is too large", name)
             with archive.open(name) as file:
                 raw = file.read(_MOST_LABEL_BYTES)
-    except (KeyError, OSError, RuntimeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except BadModel:
+        raise
+    except Exception as error:  # as above
         raise BadModel("the label file {name!r} cannot be read: {error}", name, error) from None
     return tuple(line.strip() for line in raw.decode("utf-8", "replace").splitlines())

@@ -11,7 +11,7 @@ from litesmith.operating_system import CoreKinds, can_pin, core_kinds, pin
 from litesmith.phrases import phrase
 
 BIG, LITTLE = "big", "little"
-_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
+_RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from litesmith.ir.ops import OPS, has_effect
 from litesmith.ir.types import Array, Graph, Model, Op, Record, Tensor
 from litesmith.phrases import phrase
 from litesmith.tflite.metadata import metadata
+from litesmith.type_guards import is_whole
 from litesmith.units import plain
 
 # Fewer numbers tell little; and so many candidates are listed.
@@ -200,7 +201,7 @@ def _named(model: Model, at: str) -> Tensor:
     graph = model.main
     made = [t for op in graph.ops for t in op.outputs]
     found = [t for t in made if at in (t.name, plain(t.name))]
-    if not found and at.isdecimal():
+    if not found and is_whole(at):
         found = [t for t in graph.tensors[int(at) : int(at) + 1] if t in made]
     if not found:
         listed = "; ".join(_text(model, t) for t in candidates(model))

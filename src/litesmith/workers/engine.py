@@ -10,6 +10,7 @@ from litesmith.errors import BadInput, CannotRun, os_reason
 from litesmith.installing import install_command
 from litesmith.phrases import phrase
 from litesmith.plugins import find_plugin, why_missing
+from litesmith.type_guards import is_whole
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -173,7 +174,7 @@ def address_of(text: str) -> tuple[str, int]:
     """The host and the port of `ray://HOST:PORT` or `HOST:PORT`."""
     host, _, port = text.removeprefix(_SCHEME).rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+    if not host or not is_whole(port) or not 0 < int(port) < 65536:
         raise BadInput("--engine {what}: give a host and a port, as in ray://head:10001", text)
     return host, int(port)
 

@@ -1,9 +1,13 @@
 """Programs that are started beside this one."""
 
 import ast
+import socket
 from pathlib import Path
 
+import pytest
+
 import litesmith
+from litesmith.run.core.child_process import CALL_SECONDS, call_seconds
 
 
 def test_no_child_takes_modules_from_the_current_folder() -> None:
@@ -19,3 +23,15 @@ def test_no_child_takes_modules_from_the_current_folder() -> None:
     assert len(started) > 5
     for path, (_, switch, *_) in started:
         assert ast.unparse(switch) in ("'-P'", "'-I'"), path
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("2.5", 2.5), ("", 600), ("soon", 600), ("nan", 600), ("-1", 600), ("0", 600), ("inf", 1e8)],
+)
+def test_the_limit_of_a_call_is_one_that_can_be_waited_for(
+    text: str, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CALL_SECONDS, text)
+    assert call_seconds() == seconds
+    socket.socket().settimeout(call_seconds())

@@ -27,6 +27,7 @@ from litesmith.passes.shrinking.prune_sensitivity import picked
 from litesmith.passes.shrinking.restore import restored
 from litesmith.passes.tidy.fold import Fold
 from litesmith.phrases import phrase
+from litesmith.type_guards import is_whole
 from litesmith.units import plain
 
 _LEAST_K, _MOST_K = 2, 256
@@ -126,13 +127,13 @@ def _outputs(ops: set[Op]) -> set[Tensor]:
 
 
 def _one(model: Model, name: str) -> set[Op]:
-    return chosen(model.graphs, (), (int(name) if name.isdecimal() else name,))
+    return chosen(model.graphs, (), (int(name) if is_whole(name) else name,))
 
 
 def _own(text: str) -> tuple[str, int]:
     """`dense*:16` as a name and a number."""
     name, colon, number = text.rpartition(":")
-    if not (colon and name and number.isdecimal()):
+    if not (colon and name and is_whole(number)):
         raise BadInput(
             "cluster(own=[{what}]): a name and its k are needed, as dense*:16", plain(text)
         )

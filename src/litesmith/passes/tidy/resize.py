@@ -18,6 +18,7 @@ from litesmith.ops.call import Call
 from litesmith.ops.registry import find_op
 from litesmith.passes.core.step import Change, Context
 from litesmith.phrases import phrase
+from litesmith.type_guards import is_whole
 from litesmith.units import plain
 
 # Values that decide sizes are few; longer results are left to the runtime.
@@ -57,7 +58,7 @@ def split_shape(text: str) -> tuple[str, Dims]:
     """The name and the sizes that a text like `x=1,1280` holds; the name may be left out."""
     name, _, listed = text.rpartition("=")
     words = [word.strip() for word in listed.split(",")]
-    if not all(word.isdecimal() and 0 < int(word) < _LIMIT for word in words):
+    if not all(is_whole(word) and 0 < int(word) < _LIMIT for word in words):
         raise BadInput(
             "shape {text!r}: sizes are whole numbers from 1 on, as in NAME=1,1280", plain(text)
         )

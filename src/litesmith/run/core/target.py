@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from litesmith.errors import BadInput
 from litesmith.operating_system import usable_cores
 from litesmith.phrases import phrase
+from litesmith.type_guards import is_whole
 
 # What runs the ops on a CPU: XNNPACK with the runtime's builtin kernels for what it does not take,
 # the builtin kernels alone, the runtime's own slow reference kernels, or XNNPACK with kernels of
@@ -107,7 +108,7 @@ class Target:
 
 def _threaded(text: str, kind: str, rest: list[str]) -> Target:
     threads, kernels, *more = (*rest, *("1", "xnnpack")[len(rest) :])
-    if more or not threads.isdecimal() or not 1 <= int(threads) <= 1024:
+    if more or not is_whole(threads) or not 1 <= int(threads) <= 1024:
         raise BadInput(
             "target {what!r}: after {kind} comes a number of threads, as in {kind}:2", text, kind
         )
@@ -128,6 +129,6 @@ def _threaded(text: str, kind: str, rest: list[str]) -> Target:
 def _custom(text: str, rest: list[str]) -> Target:
     """A delegate by its name; what it leaves runs on a CPU."""
     name, threads, *more = (*rest, *("", "1")[len(rest) :])
-    if more or not name or not threads.isdecimal() or not 1 <= int(threads) <= 1024:
+    if more or not name or not is_whole(threads) or not 1 <= int(threads) <= 1024:
         raise BadInput("target {what!r}: give custom:NAME, or custom:NAME:THREADS", text)
     return Target("custom", int(threads), name)

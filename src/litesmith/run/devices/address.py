@@ -33,7 +33,7 @@ TRANSPORTS = {
         "/data/local/tmp/benchmark_model",
     ),
     "ssh": Transport(
-        rf"{_USER}{_HOST}(?::(?P<port>[0-9]+))?",
+        rf"{_USER}{_HOST}(?::(?P<port>[0-9]{{1,5}}))?",
         "ssh://pi@raspberrypi.local/cpu:4",
         frozenset({("cpu", "xnnpack"), ("cpu", "builtin"), ("cpu", "reference")}),
         "python",

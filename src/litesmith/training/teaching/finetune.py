@@ -23,6 +23,7 @@ from litesmith.training.teaching.retrain_request import FineTuned, Request
 from litesmith.transfer.confusion import confusion
 from litesmith.transfer.head import Embedded, rows_of, solve_head, with_head
 from litesmith.transfer.labelled import Labelled
+from litesmith.type_guards import is_whole
 from litesmith.units import number_text, percent_text, time_text
 
 _RECORD = "stage-0.pt"
@@ -69,7 +70,7 @@ def choose_layers(layers: Sequence[Layer], which: str) -> Sequence[Layer]:
     """The layers that are trained, the head among them."""
     if which == "all":
         return layers
-    if which.isdecimal():
+    if is_whole(which):
         return layers[-1 - int(which) :]
     maps = [layer for layer in layers if len(layer.data.shape) == 4]
     smallest = maps[-1].op.outputs[0].shape[1:3] if maps else ()

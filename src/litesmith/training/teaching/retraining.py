@@ -53,6 +53,7 @@ from litesmith.transfer.labelled import (
     parted,
     sources_of,
 )
+from litesmith.type_guards import is_whole
 from litesmith.units import percent_text, total_text
 
 _TUNINGS = (NO_TUNING, "last", "all")
@@ -328,7 +329,7 @@ def refuse_early(request: Request) -> None:
         return
     _refuse_unknown(request.backbone)
     layers = request.fine_tune
-    if layers not in _TUNINGS and not (layers.isdecimal() and int(layers) > 0):
+    if layers not in _TUNINGS and not (is_whole(layers) and int(layers) > 0):
         raise BadInput(
             "{fine_tune}: give {tunings} or a number of layers",
             argument("fine_tune", layers),

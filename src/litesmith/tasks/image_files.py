@@ -1,0 +1,34 @@
+"""Opening image files: the formats that are read, and what a damaged file raises.
+
+Pillow goes by the content and not by the name, and hands some formats (EPS) to other programs.
+"""
+
+import struct
+import zlib
+from pathlib import Path
+from typing import IO
+
+from PIL import Image
+
+# Of the endings by which images are found; what is in a file of another ending is no image to us.
+FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
+
+# What Pillow raises on damaged files of one format or another.
+UNREADABLE = (
+    OSError,
+    ValueError,
+    SyntaxError,
+    EOFError,
+    LookupError,
+    TypeError,
+    MemoryError,
+    OverflowError,
+    struct.error,
+    zlib.error,
+    Image.DecompressionBombError,
+)
+
+
+def open_image(source: Path | IO[bytes]) -> Image.Image:
+    """An image of one of the formats that are read; raises one of UNREADABLE for anything else."""
+    return Image.open(source, formats=FORMATS)

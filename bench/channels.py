@@ -62,7 +62,7 @@ def main() -> int:
     assert context.clock is not None
     clock, channels = context.clock, channel_ids(model.main)
     seen = Knowledge(model, channels, context.tools, ())
-    units = find_units(model.main, channels, seen.readers)
+    units = find_units(model.main, channels, seen.readers, finely=True)
     times = WidthTimes(model, channels, units, lambda one: clock.op_times(one, given.on))
     target = times.whole / given.speedup
     rows: list[list[str]] = []

@@ -296,10 +296,10 @@ class Knowledge:
     def _judging(self) -> tuple[list[tuple[Array, ...]], int]:
         """The samples that judge, and the work of one: the last ones, which trials see least of."""
         work = max(sum(map(op_macs, self.model.main.ops)), 1)
-        most = int(
-            np.clip(_MOST_TRIED_WORK / work / _MOST_TRIES, 2 * _LEAST_SAMPLES, _MOST_JUDGING)
-        )
-        return self._samples[-most:], work
+        most = int(_MOST_TRIED_WORK / work / _MOST_TRIES)
+        half = max(len(self._samples) // 2, 2 * _LEAST_SAMPLES)
+        count = int(np.clip(most, 2 * _LEAST_SAMPLES, min(_MOST_JUDGING, half)))
+        return self._samples[-count:], work
 
     def _minded(
         self, gone: Sequence[int], some: list[tuple[Array, ...]], wanted: Sequence[Float64s]

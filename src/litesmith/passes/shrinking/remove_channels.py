@@ -96,10 +96,7 @@ def remove_channels(
     costs = seen.costs(units, fitted=context.tune is None)
     if context.tune is not None:
         power = _TO_LEARN_WITH_IN_TIME if finely else _TO_LEARN_WITH
-        costs = [
-            cost ** (1 - power) * weights_gone(unit, model.main, channels) ** power
-            for unit, cost in zip(units, costs, strict=True)
-        ]
+        costs = _blended(costs, [weights_gone(u, model.main, channels) for u in units], power)
     said: tuple[str, ...] = ()
     if isinstance(wanted, Speed):
         found = _faster(seen, units, costs, wanted, context)
@@ -116,6 +113,13 @@ def remove_channels(
     touched = (*folded.touched, *_told(units, levels), *said)
     gone = all_gone(units, levels)
     return Change(seen.fitted(gone), touched, tuple(_left_alone(model.main, channels)))
+
+
+def _blended(
+    costs: Sequence[Float64s], weights: Sequence[Float64s], power: float
+) -> list[Float64s]:
+    """Costs of which what goes from the weights is a part."""
+    return [c ** (1 - power) * w**power for c, w in zip(costs, weights, strict=True)]
 
 
 def _check(wanted: float | Speed, context: Context) -> None:

@@ -49,11 +49,6 @@ _MOST_SCALE = 8.0
 # this power. ResNet-8 at 60 % of its work, after ten epochs: 82.0 % right without, 83.2 % with.
 _TO_LEARN_WITH = 0.75
 
-# By measured times, where widths are chosen more finely, by this one. ResNet-8 at 1.35 times the
-# speed, after 170 epochs: held-out loss 0.38 with such widths, 0.42 to 0.45 with four others.
-_TO_LEARN_WITH_IN_TIME = 0.5
-
-
 # So many other widths are tried by what the outputs mind, at so many multiply-accumulates in all.
 # Models of no more are fitted for each try, on some samples; all are judged by the last samples,
 # others where there are enough. Widths of ResNet-8 that lose 41 pt before they are fitted lose 8 pt
@@ -95,8 +90,7 @@ def remove_channels(
         raise CannotApply("prune: no channel can go: {a_pin}", _a_pin(model.main, channels))
     costs = seen.costs(units, fitted=context.tune is None)
     if context.tune is not None:
-        power = _TO_LEARN_WITH_IN_TIME if finely else _TO_LEARN_WITH
-        costs = _blended(costs, [weights_gone(u, model.main, channels) for u in units], power)
+        costs = _blended(costs, [weights_gone(u, model.main, channels) for u in units])
     said: tuple[str, ...] = ()
     if isinstance(wanted, Speed):
         found = _faster(seen, units, costs, wanted, context)
@@ -115,11 +109,12 @@ def remove_channels(
     return Change(seen.fitted(gone), touched, tuple(_left_alone(model.main, channels)))
 
 
-def _blended(
-    costs: Sequence[Float64s], weights: Sequence[Float64s], power: float
-) -> list[Float64s]:
+def _blended(costs: Sequence[Float64s], weights: Sequence[Float64s]) -> list[Float64s]:
     """Costs of which what goes from the weights is a part."""
-    return [c ** (1 - power) * w**power for c, w in zip(costs, weights, strict=True)]
+    return [
+        cost ** (1 - _TO_LEARN_WITH) * weight**_TO_LEARN_WITH
+        for cost, weight in zip(costs, weights, strict=True)
+    ]
 
 
 def _check(wanted: float | Speed, context: Context) -> None:

@@ -17,6 +17,7 @@ from report import print_table
 from litesmith import Model
 from litesmith.calibration.context import context_of
 from litesmith.calibration.observe import tools
+from litesmith.data.preparation import Preparation
 from litesmith.data.samples import Data, as_stored
 from litesmith.data.sources import open_data
 from litesmith.passes.core.recipe import apply
@@ -47,14 +48,16 @@ def main() -> int:
     options.add_argument("labelled", type=Path)
     options.add_argument("--speedup", type=float, default=1.3)
     options.add_argument("--random", type=int, default=200)
-    options.add_argument("--samples", type=int, default=256)
-    options.add_argument("--judge", type=int, default=2000)
+    options.add_argument("--samples", type=int, default=2048)
+    options.add_argument("--judge", type=int, default=5000)
+    options.add_argument("--norm", default="", help="how pixels are prepared, such as tf")
     options.add_argument("--on", default="cpu:1")
     options.add_argument("--save", type=Path)
     given = options.parse_args()
     model = apply(load(given.model), "cleanup | fold | fuse").model
-    data = open_data(given.data, model, samples=given.samples)
-    labelled = open_data(given.labelled, model, samples=given.judge)
+    how = Preparation(norm=given.norm)
+    data = open_data(given.data, model, preparation=how, samples=given.samples)
+    labelled = open_data(given.labelled, model, preparation=how, samples=given.judge)
     whole = _right(model, labelled, given.judge)
     print(f"float: {100 * whole.mean():.2f} % of {len(whole)}", flush=True)
 
@@ -62,7 +65,7 @@ def main() -> int:
     assert context.clock is not None
     clock, channels = context.clock, channel_ids(model.main)
     seen = Knowledge(model, channels, context.tools, ())
-    units = find_units(model.main, channels, seen.readers)
+    units = find_units(model.main, channels, seen.readers, finely=True)
     times = WidthTimes(model, channels, units, lambda one: clock.op_times(one, given.on))
     target = times.whole / given.speedup
     rows: list[list[str]] = []

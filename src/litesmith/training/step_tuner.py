@@ -21,7 +21,15 @@ from litesmith.phrases import phrase
 from litesmith.tflite.write import chunks
 from litesmith.training.augment import Augment
 from litesmith.training.fit import Fitted, checkpoint_of, fit
-from litesmith.training.lesson import Aim, Lesson, Teacher, aim_of, answers, scores_place
+from litesmith.training.lesson import (
+    Aim,
+    Lesson,
+    Teacher,
+    aim_of,
+    answers,
+    scores_place,
+    shared_sums,
+)
 from litesmith.training.sample_arrays import TrainingSamples, gathered
 from litesmith.training.settings import Training, TrainingRecord, Watch
 from litesmith.training.student import Student
@@ -65,7 +73,14 @@ class Tuner:
         stage, self._stage = self._stage, self._stage + 1
         model = Fold(float16=True).apply(model, Context()).model
         samples, wanted, aim = self._gathered()
-        student = Student(model, origin=origin, masked=masks is not None, device=self._device)
+        sums = shared_sums(model.main, self.original.main)
+        student = Student(
+            model,
+            origin=origin,
+            masked=masks is not None,
+            device=self._device,
+            sums=[ours for ours, _ in sums],
+        )
         lesson = Lesson(
             student,
             samples,
@@ -73,7 +88,7 @@ class Tuner:
             aim,
             masks=masks,
             augment=self._augment,
-            teacher=self._teacher,
+            teacher=Teacher(self.original, self._device, [theirs for _, theirs in sums]),
             batch=self.training.batch,
         )
         _refuse_unreachable(student, lesson)

@@ -187,7 +187,8 @@ class Student:
     """The differentiable twin of a model, float or quantized.
 
     `origin` is the float model that a quantized one was made from: each weight begins where it was
-    there, as far as it keeps its code. `masked` weights can be set to zero on the way.
+    there, as far as it keeps its code. `masked` weights can be set to zero on the way. `sums` are
+    given behind the scores.
     """
 
     def __init__(
@@ -197,10 +198,11 @@ class Student:
         origin: Model | None = None,
         masked: bool = False,
         device: torch.device | str = "cpu",
+        sums: Sequence[Tensor] = (),
     ) -> None:
         self.model, self.device, self._masked = model, torch.device(device), masked
         self.wanted = [scores_of(model.main, t) for t in told_outputs(model.main)]
-        self._lift = Lift(model, self.wanted)
+        self._lift = Lift(model, [*self.wanted, *sums])
         self._fixed = constants_of(model, self.device)
         self.forms = Forms(model.main, self.device)
         self.layers = list(layers_of(model.main).values())

@@ -73,7 +73,9 @@ def test_predicted_times_are_those_of_the_clock() -> None:
     channels = channel_ids(model.main)
     layers = readers_of(model.main, channels)
     seen = guessed(model.main, channels, layers)
-    units = find_units(model.main, channels, [reader(la, channels, seen[la.data]) for la in layers])
+    units = find_units(
+        model.main, channels, [reader(la, channels, seen[la.data]) for la in layers], finely=True
+    )
     times = WidthTimes(model, channels, units, op_times)
     assert times.whole == pytest.approx(sum(op_times(model)))
     random = np.random.default_rng(0)
@@ -90,7 +92,9 @@ def test_a_search_never_ends_in_what_is_minded_more() -> None:
     channels = channel_ids(model.main)
     layers = readers_of(model.main, channels)
     seen = guessed(model.main, channels, layers)
-    units = find_units(model.main, channels, [reader(la, channels, seen[la.data]) for la in layers])
+    units = find_units(
+        model.main, channels, [reader(la, channels, seen[la.data]) for la in layers], finely=True
+    )
     times = WidthTimes(model, channels, units, op_times)
     costs = [np.array([u.lost(n) for n in range(len(u.levels))]) for u in units]
 
@@ -104,6 +108,24 @@ def test_a_search_never_ends_in_what_is_minded_more() -> None:
     found = choose_levels(costs, times, 1.4, proof, judge, tries=40)
     assert min(first.times_as_fast, found.times_as_fast) >= 1.4 * 0.99
     assert judge(found.levels) <= judge(first.levels)
+
+
+def test_times_that_are_off_are_put_right_by_what_is_measured() -> None:
+    """Where a run is faster than its ops tell, fewer channels go than they ask for."""
+    model = network()
+    channels = channel_ids(model.main)
+    layers = readers_of(model.main, channels)
+    seen = guessed(model.main, channels, layers)
+    units = find_units(
+        model.main, channels, [reader(la, channels, seen[la.data]) for la in layers], finely=True
+    )
+    times = WidthTimes(model, channels, units, op_times)
+    costs = [np.array([u.lost(n) for n in range(len(u.levels))]) for u in units]
+    asked = 1.5
+    plain = choose_levels(costs, times, asked, lambda levels: times.whole / times.of(levels))
+    fast = choose_levels(costs, times, asked, lambda levels: 1.1 * times.whole / times.of(levels))
+    assert fast.times_as_fast >= 0.99 * asked
+    assert times.of(fast.levels) > times.of(plain.levels)
 
 
 @pytest.mark.parametrize(

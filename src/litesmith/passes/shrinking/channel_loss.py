@@ -33,9 +33,9 @@ from litesmith.units import plain
 Float64s = NDArray[np.float64]
 
 # Multiply-accumulates that looking at the data may cost; models that are quick see more samples.
-_MOST_WORK = 2e10
-_LEAST_SAMPLES, _MOST_SAMPLES = 32, 1024
-_MOST_BYTES = 64_000_000
+_MOST_WORK = 2e11
+_LEAST_SAMPLES, _MOST_SAMPLES = 32, 2048
+_MOST_BYTES = 256_000_000
 
 # Of a tensor, so many places a sample are enough.
 _MOST_PLACES = 1024

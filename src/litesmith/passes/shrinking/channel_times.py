@@ -20,7 +20,7 @@ from litesmith.passes.shrinking.channel_units import Unit
 OpTimes = Callable[[Model], Sequence[float]]
 
 # Units are measured at so many widths below their own; between them time grows evenly.
-_WIDTHS = 6
+_WIDTHS = 15
 
 # Both widths of an op at once may save this many times less, or more, than each by itself tells.
 _MOST_JOINT = 4.0

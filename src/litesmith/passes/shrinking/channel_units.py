@@ -84,10 +84,13 @@ class Work:
         )
 
 
-def find_units(graph: Graph, channels: Channels, readers: Sequence[Reader]) -> list[Unit]:
-    """Every set of channels of which some may go."""
-    axes = _free_axes(channels)
-    found = (_unit(one, axes, readers) for one in _together(graph, channels))
+def find_units(
+    graph: Graph, channels: Channels, readers: Sequence[Reader], *, finely: bool = False
+) -> list[Unit]:
+    """Every set of channels of which some may go; finely where measured times say what it brings,
+    else so that what is left suits the kernels."""
+    axes, grain = _free_axes(channels), _fine_grain if finely else _grain
+    found = (_unit(one, axes, readers, grain(one.width)) for one in _together(graph, channels))
     return [unit for unit in found if len(unit.levels) > 1]
 
 
@@ -129,7 +132,7 @@ def _free_axes(channels: Channels) -> list[frozenset[int]]:
     return [one for one in unique if one and not one & channels.pinned.keys()]
 
 
-def _unit(of: _Set, axes: Sequence[frozenset[int]], readers: Sequence[Reader]) -> Unit:
+def _unit(of: _Set, axes: Sequence[frozenset[int]], readers: Sequence[Reader], grain: int) -> Unit:
     """Puts classes in order: those first with which the layers that read them lose least."""
     narrowing = [set(axis) for axis in axes if axis <= of.classes]
     states = [Loss(r) for r in readers if not of.classes.isdisjoint(r.classes.tolist())]
@@ -146,7 +149,7 @@ def _unit(of: _Set, axes: Sequence[frozenset[int]], readers: Sequence[Reader]) -
         order += [int(left[place]) for place in batch]
         losses += (losses[-1] + np.cumsum(each[batch])).tolist()
         left = np.delete(left, batch)
-    grain = round(_grain(of.width) * len(of.classes) / of.width) if of.is_even else 1
+    grain = round(grain * len(of.classes) / of.width) if of.is_even else 1
     levels = _levels(len(order), len(left), max(grain, 1))
     return Unit(of.name, tuple(order), len(left), np.array(losses), levels)
 
@@ -177,3 +180,9 @@ def _grain(width: int) -> int:
     48. A layer of few channels would have no choice then, and its readers gain by every single one.
     """
     return 16 if width >= 64 else 8 if width >= 32 else 4 if width >= 16 else 2 if width >= 8 else 1
+
+
+def _fine_grain(width: int) -> int:
+    """The same as a power of 2 up to 16, of which 16 or more fit: what writes fewer channels gains
+    at some of these widths only, but what reads them gains at each."""
+    return 1 << min(max(width // 16, 1).bit_length() - 1, 4)

@@ -1,6 +1,7 @@
 """A command whose native code crashes, hangs or is killed takes nothing with it."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -103,12 +104,16 @@ def nothing_is_left(place: Path) -> bool:
     return not [*place.glob(".litesmith-*")] and not [*(place / "temporary").iterdir()]
 
 
+# What qemu-user itself writes as an emulated process crashes: no program can keep it back.
+EMULATOR = re.compile("qemu: uncaught target signal")
+
+
 @pytest.mark.parametrize("how", ["crash", "abort"])
 def test_a_crash_is_one_line_and_leaves_nothing(place: Path, how: str) -> None:
     command = start(place, NATIVE[how])
     _, told = command.communicate(timeout=patient(60))
     assert command.returncode == 2
-    (line,) = told.splitlines()
+    (line,) = [line for line in told.splitlines() if not EMULATOR.match(line)]
     assert line.startswith("litesmith: the runtime crashed (SIG")
     assert nothing_is_left(place)
 

@@ -3,6 +3,7 @@
 import gc
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy: threads that wait cost half the time
@@ -76,6 +77,10 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     place = Path(os.environ.get("LITESMITH_TEST_CACHE") or shared / "litesmith-cache")
     place.mkdir(exist_ok=True)
     os.environ[VARIABLE] = str(place)
+    with suppress(ImportError):  # a room that can be taken away
+        from litesmith.kernels.programs import cost_factors
+
+        cost_factors.keep({})  # no test's result hangs on how fast this machine is just now
     yield
     del os.environ[VARIABLE]
     if before is not None:

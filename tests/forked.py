@@ -20,6 +20,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO
 
+from tests.slowness import patient
+
 ROOT = Path(__file__).resolve().parents[1]
 # Nothing of the command line: what it imports may look at variables of the one command.
 _IMPORTED = (
@@ -55,13 +57,13 @@ def forked(
             text=True,
             cwd=cwd,
             env=variables,
-            timeout=seconds,
+            timeout=patient(seconds),
             check=False,
         )
     asked = [program, words, str(cwd or Path.cwd()), dict(variables)]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         line = _nursery(os.getpid())
-        line.settimeout(seconds)
+        line.settimeout(patient(seconds))
         socket.send_fds(line, [json.dumps(asked).encode()], [out.fileno(), err.fileno()])
         child = int(line.recv(_LARGEST))
         try:

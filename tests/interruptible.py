@@ -12,6 +12,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.slowness import patient
+
 
 def started(
     *words: object,
@@ -37,7 +39,7 @@ def _default_interrupts() -> None:
 
 def wait_for_file(path: Path, process: subprocess.Popen[str]) -> None:
     """Until the process has made a file; a process that ends without it fails the test."""
-    end = time.monotonic() + 120
+    end = time.monotonic() + patient(120)
     while not path.exists():
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < end, f"{path.name} was not made in time"

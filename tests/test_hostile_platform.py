@@ -16,6 +16,7 @@ from litesmith.errors import BadInput, CannotRun
 from litesmith.run.core.child_process import ask
 from litesmith.tflite.file import mapped
 from tests import zoo
+from tests.slowness import patient
 
 ROOT = Path(__file__).resolve().parents[1]
 linux = pytest.mark.skipif(sys.platform != "linux", reason="it takes Linux apart")
@@ -60,7 +61,9 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]
         "LOCALAPPDATA": str(place / "local"),
     }
     words = [sys.executable, "-m", "tests.hostile_platform", json.dumps([*COMMANDS.values()])]
-    done = subprocess.run(words, cwd=place, env=variables, capture_output=True, timeout=300)
+    done = subprocess.run(
+        words, cwd=place, env=variables, capture_output=True, timeout=patient(300)
+    )
     lines = [json.loads(line) for line in done.stdout.decode("cp437").splitlines()]
     assert len(lines) == len(COMMANDS), done.stderr.decode(errors="replace")
     pairs = zip(COMMANDS, lines, strict=True)

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.slowness import patient
+
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "examples" / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
@@ -73,7 +75,7 @@ def test_runs(path: Path, kernel: Any, tmp_path: Path) -> None:
     nbformat.validate(book)
     emptied = nbformat.v4.new_code_cell(f"%reset -f\n%cd -q {tmp_path}")
     book.cells.insert(0, emptied)
-    nbclient.NotebookClient(book, km=kernel, timeout=300).execute()
+    nbclient.NotebookClient(book, km=kernel, timeout=int(patient(300))).execute()
     shown = [out for cell in book.cells for out in cell.get("outputs", [])]
     results = [out["data"] for out in shown if out["output_type"] == "execute_result"]
     assert results

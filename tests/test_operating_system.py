@@ -13,6 +13,7 @@ import litesmith
 from litesmith import operating_system
 from litesmith.operating_system import (
     SYSTEMS,
+    arm_products,
     bind_c,
     cache_folder,
     core_kinds,
@@ -157,6 +158,26 @@ def test_the_name_of_a_processor(tmp_path: Path) -> None:
     place.write_text(ARM.format(core=0, part="0xfff"))
     assert cpu_name(place).endswith("ARM 0x41:0xfff")
     assert cpu_name(tmp_path / "none") != ""
+
+
+@pytest.mark.parametrize(
+    ("cores", "found"),
+    [
+        (["fp asimd asimddp", "fp asimd asimddp"], ("dotprod",)),
+        (["fp asimd asimddp i8mm"], ("dotprod", "i8mm")),
+        (["fp asimd asimddp", "fp asimd"], ()),  # a process is moved from core to core
+        ([], ()),
+    ],
+)
+def test_products_of_bytes_are_those_of_every_core(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cores: list[str], found: tuple[str, ...]
+) -> None:
+    place = tmp_path / "cpuinfo"
+    place.write_text("".join(f"processor\t: 0\nFeatures\t: {core}\n\n" for core in cores))
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    assert arm_products(place) == found
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    assert arm_products(place) == ()
 
 
 @linux

@@ -14,6 +14,7 @@ import pytest
 import litesmith
 from litesmith import Builder
 from litesmith.plugins import PLUGINS
+from tests.slowness import patient
 
 ROOMS = {row.room: row.missing for row in PLUGINS.values()}
 
@@ -63,7 +64,7 @@ def run(
         cwd=package,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=patient(300),
     )
 
 

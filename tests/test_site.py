@@ -9,6 +9,7 @@ import pytest
 
 from litesmith.cli.commands import COMMANDS
 from litesmith.front.printed_json import PRINTED, RECORDS
+from tests.slowness import patient
 
 ROOT = Path(__file__).parents[1]
 
@@ -18,7 +19,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("material")
     place = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-d", str(place)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=patient(300))
     assert done.returncode == 0, done.stderr
     return place
 

@@ -451,6 +451,20 @@ def _arm_cores(rows: list[tuple[str, str, str]]) -> list[str]:
     return found
 
 
+# Products of bytes, as Linux calls them and as LLVM does, which by itself does not look for them.
+_ARM_PRODUCTS = {"asimddp": "dotprod", "i8mm": "i8mm"}
+
+
+def arm_products(cpuinfo: Path = Path("/proc/cpuinfo")) -> tuple[str, ...]:
+    """Instructions for products of bytes that every 64-bit ARM core here has, by LLVM's names."""
+    if platform.machine() != "aarch64":
+        return ()
+    rows = [line.partition(":") for line in read_text(cpuinfo).splitlines()]
+    cores = [set(value.split()) for key, _, value in rows if key.strip() == "Features"]
+    every = set[str].intersection(*cores) if cores else set[str]()
+    return tuple(name for word, name in _ARM_PRODUCTS.items() if word in every)
+
+
 def usable_cores() -> int:
     """Cores that this process may run on."""
     if hasattr(os, "sched_getaffinity"):

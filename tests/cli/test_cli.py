@@ -16,6 +16,7 @@ from litesmith.tflite.write import to_bytes
 from tests import zoo
 from tests.forked import forked
 from tests.interruptible import started
+from tests.slowness import patient
 
 AS_MODULE = "import runpy; runpy.run_module('litesmith', run_name='__main__', alter_sys=True)"
 
@@ -36,7 +37,7 @@ def fresh_litesmith(
         text=True,
         cwd=cwd,
         env={**os.environ, "COLUMNS": "80", **environment},
-        timeout=180,
+        timeout=patient(180),
         check=False,
     )
 
@@ -187,7 +188,7 @@ def test_interrupted(tmp_path: Path, number: signal.Signals, status: int) -> Non
         feed.flush()
         time.sleep(0.3)
         child.send_signal(number)
-        child.wait(timeout=20)
+        child.wait(timeout=patient(20))
     assert child.returncode == status
     if number == signal.SIGINT:
         assert child.stderr is not None

@@ -7,6 +7,7 @@ import pytest
 
 from litesmith.cli.completion import INSTALL, SHELLS
 from tests.cli.test_cli import litesmith
+from tests.slowness import patient
 
 PARSERS = {"bash": ["bash", "-n"], "zsh": ["zsh", "-n"], "fish": ["fish", "--no-execute"]}
 
@@ -18,7 +19,7 @@ def test_a_script_for_every_shell(shell: str) -> None:
     assert INSTALL[shell] in litesmith("completion", "--help").stdout
     parser = PARSERS.get(shell, [""])
     if shutil.which(parser[0]):
-        subprocess.run(parser, input=shown.stdout, text=True, check=True, timeout=20)
+        subprocess.run(parser, input=shown.stdout, text=True, check=True, timeout=patient(20))
 
 
 ASKED = [

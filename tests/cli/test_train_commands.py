@@ -26,6 +26,7 @@ from litesmith.tflite.file import digest, load, save
 from litesmith.training.settings import Training
 from tests import zoo
 from tests.interruptible import started, wait_for_file
+from tests.slowness import patient
 from tests.zoo import noise
 
 torch = pytest.importorskip("torch")
@@ -329,7 +330,7 @@ def test_interrupted_killed_and_resumed_it_is_the_same_file(place: Path, run: Ru
     process = child(place, *words, "out.tflite")
     once_there(folder / "stage-0.pt", process)
     process.send_signal(signal.SIGINT)
-    _, complaint = process.communicate(timeout=60)
+    _, complaint = process.communicate(timeout=patient(60))
     assert process.returncode == 130
     assert complaint.splitlines()[-1] == (
         "litesmith: stopped; no half-written file is left; "
@@ -339,11 +340,11 @@ def test_interrupted_killed_and_resumed_it_is_the_same_file(place: Path, run: Ru
     process = child(place, *words, "out.tflite", "--resume")
     once_there(folder / "stage-1.pt", process)
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=patient(60))
     assert process.returncode == -signal.SIGKILL
     assert not out.exists() and (folder / "stage-1.pt").exists()
     process = child(place, *words, "out.tflite", "--resume")
-    _, complaint = process.communicate(timeout=60)
+    _, complaint = process.communicate(timeout=patient(60))
     assert (process.returncode, complaint) == (0, "")
     assert not folder.exists()
     assert run(*words, "whole/out.tflite").returncode == 0
@@ -385,6 +386,6 @@ def test_torch_is_not_imported_before_it_trains(words: str, place: Path) -> None
         "sys.exit(status or ('torch' in sys.modules) * 9)"
     )
     process = child(place, *words.split(), program=program)
-    shown, complaint = process.communicate(timeout=60)
+    shown, complaint = process.communicate(timeout=patient(60))
     assert process.returncode == 0, complaint
     assert shown

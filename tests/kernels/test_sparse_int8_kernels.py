@@ -21,7 +21,7 @@ from litesmith.kernels.programs.pack_weights import (
 from litesmith.kernels.programs.prepare_sparse import sparse_layer
 from litesmith.kernels.programs.program import Program
 from litesmith.kernels.programs.sparse_parts import FEW, break_even, gain, sparse_facts
-from litesmith.operating_system import is_x86
+from litesmith.operating_system import arm_products, is_x86
 from tests.draws import draws
 from tests.kernels.one_op import needs_float_codes, needs_numba, numbers, runtime, seeds
 
@@ -112,7 +112,7 @@ def has_features(text: str) -> bool:
     """Whether this machine can run code for a processor with these."""
     from llvmlite import binding  # pyright: ignore[reportMissingImports]
 
-    here = binding.get_host_cpu_features()
+    here = {**binding.get_host_cpu_features(), **dict.fromkeys(arm_products(), True)}
     return all(here.get(word[1:], False) for word in text.split(","))
 
 

@@ -13,6 +13,8 @@ from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
+from tests.slowness import patient
+
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
 
@@ -137,7 +139,7 @@ def _asked(address: str, content: object, method: str = "POST") -> Any:
     body = json.dumps(content).encode() if content is not None else None
     request = Request(address, body, {"Content-Type": "application/json"}, method=method)
     try:
-        with urlopen(request, timeout=60) as answer:
+        with urlopen(request, timeout=patient(60)) as answer:
             return json.loads(answer.read())["value"]
     except HTTPError as error:
         raise AssertionError(error.read().decode()) from None

@@ -19,6 +19,7 @@ from litesmith.errors import BadInput, CannotApply, LitesmithError
 from litesmith.ir.types import Array, Graph, Model, Op, Tensor
 from litesmith.kernels.compiled import kernel_address
 from litesmith.kernels.graph_programs import Steps, assemble, prepare_op
+from litesmith.kernels.programs.learn_costs import learn_costs
 from litesmith.kernels.programs.prepare_sparse import sparse_layer
 from litesmith.kernels.programs.program import Alias, Program, address, align
 from litesmith.kernels.programs.sparse_parts import gain_over_stored, may_be_sparse, sparse_facts
@@ -39,6 +40,8 @@ _STORED = phrase("the runtime is as fast with its weights in its own sparse form
 _NOT_SO_SPARSE = phrase("XNNPACK is as fast on {threads} threads")
 _NAME = re.compile(r"^'[^']*':? ")  # which a reason may begin with
 _MOST_REASONS = 2
+
+_LEAST_ZEROS = 0.05  # fewer zero blocks are chance, not pruning
 
 # To begin and end work on several threads costs about so much when the runtime calls; what takes
 # less than four times as long on one thread stays on it. Microseconds.
@@ -66,10 +69,13 @@ class Part:
 
 
 class Kernels:
-    """Takes the ops that are faster in kernels of ours. Implements `Delegate`."""
+    """Takes the ops that are faster in kernels of ours. Implements `Delegate`.
 
-    def __init__(self, threads: int = 1) -> None:
-        self._threads = threads
+    learns  whether layers with zeros are timed here, once a processor, before it is decided
+    """
+
+    def __init__(self, threads: int = 1, *, learns: bool = False) -> None:
+        self._threads, self._learns = threads, learns
         self._known: dict[Op, Steps | str] = {}
         self._us: dict[Op, float] = {}  # of sparse layers on one thread, as expected
 
@@ -136,6 +142,8 @@ class Kernels:
         """The kernels of an op, or why it has none."""
         if op not in self._known:
             try:
+                if self._learns and _has_zeros(op):
+                    learn_costs()
                 self._known[op] = _steps(op)
                 self._refuse_as_fast(op)
             except CannotApply as error:
@@ -162,6 +170,14 @@ def _steps(op: Op) -> Steps:
     if not may_be_sparse(op) and not _has_int16(op) and op.kind not in _SAME:
         raise CannotApply(_PLAIN)
     return _stored(op) if may_be_sparse(op) and _is_stored(op.inputs[1]) else prepare_op(op)
+
+
+def _has_zeros(op: Op) -> bool:
+    """True for a layer that could be computed without its zeros, and has some."""
+    try:
+        return may_be_sparse(op) and sparse_facts(_dense(op)).zeros >= _LEAST_ZEROS
+    except CannotApply:
+        return False
 
 
 def _is_stored(weight: Tensor | None) -> bool:
@@ -264,7 +280,7 @@ class KernelRunner:
 
 
 def delegate(threads: int = 1) -> Kernels:
-    return Kernels(threads)
+    return Kernels(threads, learns=True)
 
 
 def is_cold() -> bool:

@@ -14,23 +14,30 @@ from collections.abc import Callable, Sequence
 
 from llvmlite import ir  # pyright: ignore[reportMissingImports]
 from numba import config, njit, types  # pyright: ignore[reportMissingImports]
+from numba.core.registry import cpu_target  # pyright: ignore[reportMissingImports]
 from numba.extending import intrinsic  # pyright: ignore[reportMissingImports]
 
 from litesmith.native import emit_llvm as emit
 from litesmith.native.cpu import Cpu, cpu_of
 from litesmith.native.emit_llvm import I8, I16, I32, I64, Value, load, store
-from litesmith.operating_system import THIS
+from litesmith.operating_system import THIS, arm_products
 
 Emitted = Callable[[Sequence[Value]], Value | None]
 
 
 def _features() -> frozenset[str]:
     """What numba compiles for: this machine, or what its settings name."""
-    if config.CPU_FEATURES is not None:
-        words = config.CPU_FEATURES.split(",")
-        return frozenset(word[1:] for word in words if word.startswith("+"))
     from llvmlite import binding  # pyright: ignore[reportMissingImports]
 
+    if config.CPU_FEATURES is None and arm_products():
+        more = ",".join(f"+{name}" for name in arm_products())
+        config.CPU_FEATURES = f"{binding.get_host_cpu_features().flatten()},{more}"
+        # Where the process has compiled already, that is without them.
+        told = cpu_target.target_context.codegen().magic_tuple()[2]
+    else:
+        told = config.CPU_FEATURES
+    if told is not None:
+        return frozenset(word[1:] for word in told.split(",") if word.startswith("+"))
     return frozenset(name for name, on in binding.get_host_cpu_features().items() if on)
 
 

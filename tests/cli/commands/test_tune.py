@@ -17,6 +17,7 @@ from litesmith.tflite.file import digest, save
 from tests.cli.test_cli import fresh_litesmith, litesmith
 from tests.interruptible import started
 from tests.search.choosing.taught import examples, taught, written
+from tests.slowness import patient
 from tests.training.small import classifier
 
 KEYS = "best float value drop latency_ratio bytes_ratio within_budget front"
@@ -134,7 +135,7 @@ def _started(place: Path) -> subprocess.Popen[str]:
 def _wait_for_lines(place: Path, count: int) -> None:
     trials, started = place / "out" / "trials.jsonl", time.monotonic()
     while not trials.exists() or len(trials.read_bytes().splitlines()) < count:
-        assert time.monotonic() - started < 120, "no trial was recorded"
+        assert time.monotonic() - started < patient(120), "no trial was recorded"
         time.sleep(0.05)
 
 
@@ -148,7 +149,7 @@ def test_ctrl_c_keeps_the_best_and_another_run_goes_on(place: Path, tmp_path: Pa
         "another run is at work in it; choose another -o"
     )
     child.send_signal(signal.SIGINT)
-    _, told = child.communicate(timeout=60)
+    _, told = child.communicate(timeout=patient(60))
     assert child.returncode == 130
     assert "Traceback" not in told
     facts = summary(tmp_path)

@@ -24,6 +24,7 @@ from litesmith.pages.records.tune_folder import TuneFolder, read_tuned
 from litesmith.pages.tune_page import SECTIONS
 from tests.draws import draws
 from tests.pages import folders
+from tests.slowness import patient
 
 VOID = {"br", "input", "meta"}
 HOSTILE = (
@@ -246,7 +247,7 @@ def test_no_runtime_is_needed(tmp_path: Path) -> None:
         "from litesmith.pages.folder_kinds import write_markdown, write_report\n"
         "folder = Path(sys.argv[1]); write_report(folder); write_markdown(folder)"
     )
-    subprocess.run([sys.executable, "-c", script, str(folder)], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", script, str(folder)], check=True, timeout=patient(60))
     assert (folder / "report.html").exists() and (folder / "report.md").exists()
 
 

@@ -5,6 +5,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from tests import zoo
 from tests.run.devices.adb_server import PROGRAM, SERIAL, FakePhone, client_speaks, serving
 
 ADDRESS = f"adb://{SERIAL}/cpu:4"
+STAND_IN = Path(__file__).resolve().parents[3] / "tools/arm_benchmark_model.py"
 
 TIMES = """\
 INFO: STARTING!
@@ -213,6 +215,27 @@ def test_times_are_read() -> None:
     told = read(TIMES + PROFILE)
     assert told._replace(note="") == Benchmark(17851, 2104, 50, 1021, "")
     assert told.note.startswith("Explicitly applied XNNPACK delegate")
+
+
+@pytest.mark.parametrize("has_xnnpack", [True, False])
+def test_the_emulated_phones_program_is_read(tmp_path: Path, has_xnnpack: bool) -> None:
+    """`tools/arm_benchmark_model.py`, which stands in for the program where no phone is."""
+    save(zoo.convnet(), tmp_path / "m.tflite")
+    flags = [f"--graph={tmp_path / 'm.tflite'}", "--num_threads=1", "--num_runs=20"]
+    flags += [f"--use_xnnpack={str(has_xnnpack).lower()}", "--min_secs=0", "--warmup_min_secs=0"]
+    done = subprocess.run(
+        [sys.executable, STAND_IN, *flags], capture_output=True, text=True, check=True
+    )
+    told = read(done.stdout)
+    assert told.runs == 20 and 0 < told.typical_us < 1e9 and told.create_us > 0
+    gpu = subprocess.run(
+        [sys.executable, STAND_IN, *flags[:3], "--use_gpu=true"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    with pytest.raises(CannotRun, match="GPU acceleration is unsupported"):
+        read(gpu.stdout)
 
 
 def test_older_output_is_read_too() -> None:

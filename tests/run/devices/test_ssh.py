@@ -26,6 +26,7 @@ from litesmith.run.devices.ssh import Device, connect
 from litesmith.tflite.file import save
 from litesmith.tflite.write import to_bytes
 from tests import zoo
+from tests.slowness import patient
 from tools.sshd import MISSING, Server, make_key, serving
 
 
@@ -306,7 +307,7 @@ def test_times_before_a_loss_are_kept(server: Server, tmp_path: Path) -> None:
         [sys.executable, "-m", "litesmith", *words, "--log", str(log)],
         capture_output=True,
         text=True,
-        timeout=150,
+        timeout=patient(150),
         check=False,
     )
     watcher.join()

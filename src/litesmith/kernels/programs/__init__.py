@@ -1,5 +1,7 @@
 """Programs: kernels in a row on one piece of memory, and what they read.
 
+cost_factors.py    how this machine differs from that of the constants, as the cache has it
+learn_costs.py     a short calibration that learns it
 pack_weights.py    weights in the order of the tiles, dense and sparse
 prepare_layers.py  int16x8 layers: packed weights, tables, records
 prepare_sparse.py  sparse layers

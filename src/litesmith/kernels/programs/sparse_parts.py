@@ -1,7 +1,8 @@
 """Layers that could be computed without their zeros: their parts, their codes, what is expected.
 
-Times are models with constants that were fitted to runs; `bench/operators.py` shows them beside the
-machine's own times. Sums of int8 products become codes in float32, as in XNNPACK's kernels on x86.
+Times are models with constants that were fitted to runs on one machine, times what was learned of
+this one (`cost_factors.py`); `bench/operators.py` shows them beside the machine's own times. Sums
+of int8 products become codes in float32, as in XNNPACK's kernels on x86.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from litesmith.errors import CannotApply
 from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import options_or_defaults
 from litesmith.ir.types import Array, Op, Quant, Tensor, constant_numbers
+from litesmith.kernels.programs.cost_factors import Factors, factors
 from litesmith.operating_system import has_float_codes
 from litesmith.run.litert.own_kernels import SparseLayer
 
@@ -50,36 +52,53 @@ _APART = 3_000  # of a layer that XNNPACK must stop for
 
 def gain(rows: int, inputs: int, channels: int, zeros: float, dtype: str = "float32") -> float:
     """How many times faster than dense a layer is with that share of zero blocks."""
-    dense, fixed, products = _times(rows, inputs, channels, dtype)
-    return dense / (fixed + products * (1 - zeros))
+    dense, sparse = expected_ns(rows, inputs, channels, zeros, dtype, _factors(rows, dtype))
+    return dense / (sparse + _APART)
 
 
 def gain_over_stored(rows: int, inputs: int, channels: int, zeros: float) -> float:
     """How many times faster than the runtime's own sparse kernel a float32 layer is."""
-    _, fixed, products = _times(rows, inputs, channels, "float32")
-    return _STORED * rows * inputs * channels * (1 - zeros) / (fixed + products * (1 - zeros))
+    factors = _factors(rows, "float32")
+    _, sparse = expected_ns(rows, inputs, channels, zeros, "float32", factors)
+    stored = _STORED * rows * inputs * channels * (1 - zeros) * factors.dense
+    return stored / (sparse + _APART)
 
 
 def break_even(rows: int, inputs: int, channels: int, dtype: str = "float32") -> float | None:
     """The share of zero blocks from which sparse is faster; None where it never is."""
-    dense, fixed, products = _times(rows, inputs, channels, dtype)
-    return None if dense < fixed else max(1 - (dense - fixed) / products, 0.0)
+    factors = _factors(rows, dtype)
+    dense, fixed = expected_ns(rows, inputs, channels, 1.0, dtype, factors)
+    products = expected_ns(rows, inputs, channels, 0.0, dtype, factors)[1] - fixed
+    left = dense - fixed - _APART
+    return None if left < 0 else max(1 - left / products, 0.0)
 
 
 def dense_us(rows: int, inputs: int, channels: int, dtype: str = "float32") -> float:
     """Microseconds of the dense layer."""
-    return _times(rows, inputs, channels, dtype)[0] / 1000
+    return expected_ns(rows, inputs, channels, 1.0, dtype, _factors(rows, dtype))[0] / 1000
 
 
-def _times(rows: int, inputs: int, channels: int, dtype: str) -> tuple[float, float, float]:
-    """Of the dense layer; of a sparse one, what zeros do not change and what they do."""
+def _factors(rows: int, dtype: str) -> Factors:
+    return factors(dtype, rows < FEW)
+
+
+def expected_ns(
+    rows: int,
+    inputs: int,
+    channels: int,
+    zeros: float,
+    dtype: str,
+    machine: Factors = Factors(),  # noqa: B008 (a value)
+) -> tuple[float, float]:
+    """Of the dense layer and of the sparse one, on the machine of the constants or on another."""
     products = inputs * channels
     costs = (FEW_ROWS if rows < FEW else MANY_ROWS)[dtype]
     size = costs.together if rows >= costs.together else FEW
     padded = -(-rows // size) * size
     dense = (costs.dense * rows + costs.read) * products + costs.ends * rows * channels
-    fixed = padded * (costs.inputs * inputs + costs.outputs * channels) + _APART
-    return dense, fixed, costs.product * products * padded
+    fixed = padded * (costs.inputs * inputs + costs.outputs * channels)
+    sparse = fixed + costs.product * products * padded * (1 - zeros)
+    return dense * machine.dense, sparse * machine.sparse
 
 
 # XNNPACK opens no model in which a step of the products is so many steps of the output.

@@ -23,9 +23,9 @@ from litesmith.type_guards import is_mapping
 # What numba compiles for, where its settings name another processor.
 _VARIABLES = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")
 _ENDING = ".times"  # of the files in the cache that hold times
-_MOST = (
-    10_000.0  # a small core is 100 times slower than that machine; further off is no measurement
-)
+
+# A small core is 100 times slower than that machine; further off is no measurement.
+_MOST = 10_000.0
 
 
 class Factors(NamedTuple):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litesmith.numeric.rounding import excess, fitted, rounded, searched_scales, weighted_error
+from litesmith.numeric.rounding import excess, fitted, rounded, searched_scales, spread, weighted_error
 from tests.draws import draws
 
 
@@ -17,21 +17,28 @@ def problem(out: int, k: int, seed: int = 0, rank: int | None = None):
 
 
 def errors(weights: np.ndarray, codes: np.ndarray, scales: np.ndarray, hessian: np.ndarray):
-    return weighted_error(weights - codes * scales[:, None], hessian)
+    return weighted_error(weights - codes * spread(scales, weights.shape[1]), hessian)
 
 
 SEVEN = (-7, 7)
 
 
 def nearest(weights: np.ndarray, scales: np.ndarray, ends: tuple[int, int]) -> np.ndarray:
-    return np.clip(np.rint(weights / scales[:, None]), *ends)
+    return np.clip(np.rint(weights / spread(scales, weights.shape[1])), *ends)
 
 
-@given(st.integers(1, 6), st.integers(1, 20), st.integers(0, 99), st.sampled_from([1, 7, 127]))
+@given(
+    st.integers(1, 6),
+    st.integers(1, 10),
+    st.integers(1, 3),
+    st.integers(0, 99),
+    st.sampled_from([1, 7, 127]),
+)
 @draws(40)
-def test_no_row_is_worse_than_nearest(out: int, k: int, seed: int, most: int) -> None:
+def test_no_row_is_worse_than_nearest(out: int, k: int, groups: int, seed: int, most: int) -> None:
+    k *= groups
     weights, hessian = problem(out, k, seed, rank=max(1, k // 2))
-    scales = np.abs(weights).max(1) / most * 0.7
+    scales = np.abs(weights.reshape(out, groups, -1)).max(2) / most * 0.7
     ends = (-most, most)
     codes = rounded(weights, hessian, scales, ends)
     assert codes.dtype == np.int8 and np.abs(codes).max() <= most
@@ -41,19 +48,24 @@ def test_no_row_is_worse_than_nearest(out: int, k: int, seed: int, most: int) ->
 
 def test_correlated_inputs_are_made_use_of_across_blocks() -> None:
     weights, hessian = problem(8, 300, rank=60)
-    scales = np.abs(weights).max(1) / 7
+    scales = np.abs(weights).max(1, keepdims=True) / 7
     before = errors(weights, nearest(weights, scales, SEVEN), scales, hessian).sum()
     codes = rounded(weights, hessian, scales, SEVEN)
     assert errors(weights, codes, scales, hessian).sum() < before / 3
 
 
-@given(st.integers(1, 6), st.integers(2, 20), st.integers(0, 99), st.booleans())
+@given(
+    st.integers(1, 6), st.integers(2, 10), st.integers(1, 3), st.integers(0, 99), st.booleans()
+)
 @draws(40)
-def test_no_single_code_is_better_placed(out: int, k: int, seed: int, apart: bool) -> None:
+def test_no_single_code_is_better_placed(
+    out: int, k: int, groups: int, seed: int, apart: bool
+) -> None:
+    k *= groups
     weights, hessian = problem(out, k, seed, rank=max(1, k // 2))
     hessian = np.stack([hessian + n * np.eye(k) for n in range(out)]) if apart else hessian
-    scales = np.abs(weights).max(1) / 7
-    codes, chosen = fitted(weights, hessian, scales, (-8, 7), np.zeros(out))
+    scales = np.abs(weights.reshape(out, groups, -1)).max(2) / 7
+    codes, chosen = fitted(weights, hessian, scales, (-8, 7), np.zeros((out, 1)))
     assert codes.min() >= -8 and codes.max() <= 7
     found = errors(weights, codes, chosen, hessian)
     plain = rounded(weights, hessian, scales, (-8, 7))
@@ -70,12 +82,12 @@ def test_no_single_code_is_better_placed(out: int, k: int, seed: int, apart: boo
 def test_a_hessian_for_each_row() -> None:
     weights, _ = problem(5, 9)
     hessians = np.stack([problem(1, 9, seed, rank=4)[1] for seed in range(5)])
-    scales = np.abs(weights).max(1) / 7
+    scales = np.abs(weights).max(1, keepdims=True) / 7
     together = rounded(weights, hessians, scales, SEVEN)
     before = errors(weights, nearest(weights, scales, SEVEN), scales, hessians)
     after = errors(weights, together, scales, hessians)
     assert (after <= before * (1 + 1e-9)).all() and after.sum() < before.sum() / 2
-    fit, fit_scales = fitted(weights, hessians, scales, SEVEN, np.zeros(5))
+    fit, fit_scales = fitted(weights, hessians, scales, SEVEN, np.zeros((5, 1)))
     assert (errors(weights, fit, fit_scales, hessians) <= after * (1 + 1e-9)).all()
 
 
@@ -83,7 +95,7 @@ def test_a_hessian_for_each_row() -> None:
 @pytest.mark.parametrize("k", [1, 3])
 def test_a_singular_hessian_is_damped(size: float, k: int) -> None:
     weights = np.array([[0.4] * k, [-1.0] * k])
-    scales = np.array([1 / 7, 1 / 7])
+    scales = np.array([[1 / 7], [1 / 7]])
     codes = rounded(weights, np.full((k, k), size), scales, SEVEN)
     assert np.abs(codes - weights * 7).max() <= k
     if size == 0:
@@ -93,12 +105,12 @@ def test_a_singular_hessian_is_damped(size: float, k: int) -> None:
 def test_what_is_no_covariance_still_gives_codes() -> None:
     weights = np.array([[0.3, -0.9, 0.5]])
     for hessian in (-np.eye(3), np.array([[0.0, 1, 0], [1, 0, 0], [0, 0, 1]])):
-        codes = rounded(weights, hessian, np.array([0.2]), SEVEN)
+        codes = rounded(weights, hessian, np.array([[0.2]]), SEVEN)
         assert np.abs(codes).max() <= 7
     with pytest.raises(ValueError, match="not a number"):
-        rounded(weights, np.full((3, 3), np.nan), np.array([0.2]), SEVEN)
+        rounded(weights, np.full((3, 3), np.nan), np.array([[0.2]]), SEVEN)
     with pytest.raises(ValueError, match="not a number"):
-        rounded(weights * np.inf, np.eye(3), np.array([0.2]), SEVEN)
+        rounded(weights * np.inf, np.eye(3), np.array([[0.2]]), SEVEN)
 
 
 @pytest.mark.parametrize("most", [7, 127])
@@ -106,7 +118,7 @@ def test_searched_scales_are_no_worse_than_the_full_range(most: int) -> None:
     weights, hessian = problem(16, 40)
     weights[3, 5] = 30  # an outlier
     diagonal = np.diag(hessian)
-    full, zero, ends = np.abs(weights).max(1) / most, np.zeros(16), (-most, most)
+    full, zero, ends = np.abs(weights).max(1, keepdims=True) / most, np.zeros((16, 1)), (-most, most)
     found = searched_scales(weights, diagonal, ends, zero)
     alone = np.diag(diagonal)
     after = errors(weights, nearest(weights, found, ends), found, alone)
@@ -114,21 +126,35 @@ def test_searched_scales_are_no_worse_than_the_full_range(most: int) -> None:
     assert (searched_scales(weights, diagonal, ends, 2 * full) == 2 * full).all()
 
 
+def test_scales_of_groups_fit_rows_whose_groups_differ() -> None:
+    weights, hessian = problem(8, 96, rank=30)
+    weights *= np.repeat([1, 0.03, 0.2], 32)
+    diagonal, zero = np.diag(hessian), np.zeros((8, 1))
+    found: list[float] = []
+    for groups in (1, 3):
+        scales = searched_scales(weights, diagonal, SEVEN, zero, groups)
+        assert scales.shape == (8, groups)
+        codes, chosen = fitted(weights, hessian, scales, SEVEN, zero)
+        assert chosen.shape == scales.shape and (chosen > 0).all()
+        found.append(float(errors(weights, codes, chosen, hessian).sum()))
+    assert found[1] < found[0] / 3
+
+
 def test_dead_rows_have_a_scale() -> None:
     weights = np.array([[0.0, 0.0], [0.7, -7.0]])
-    found = searched_scales(weights, np.zeros(2), SEVEN, np.zeros(2))
+    found = searched_scales(weights, np.zeros(2), SEVEN, np.zeros((2, 1)))
     assert found[0] == 1.0 and found[1] > 0
-    assert (searched_scales(np.zeros((2, 3)), np.ones(3), SEVEN, np.zeros(2)) > 0).all()
+    assert (searched_scales(np.zeros((2, 3)), np.ones(3), SEVEN, np.zeros((2, 1))) > 0).all()
 
 
 def test_fitted_scales_keep_above_the_floor_and_do_better() -> None:
     weights, hessian = problem(16, 40, rank=12)
-    scales = searched_scales(weights, np.diag(hessian), SEVEN, np.zeros(16))
+    scales = searched_scales(weights, np.diag(hessian), SEVEN, np.zeros((16, 1)))
     before = errors(weights, rounded(weights, hessian, scales, SEVEN), scales, hessian)
-    floor = np.where(np.arange(16) % 2, 1.1 * scales, 0)
+    floor = np.where(np.arange(16)[:, None] % 2, 1.1 * scales, 0)
     codes, chosen = fitted(weights, hessian, scales, SEVEN, floor)
     after = errors(weights, codes, chosen, hessian)
-    free = floor == 0
+    free = floor[:, 0] == 0
     assert (chosen >= floor).all() and (after[free] <= before[free] * (1 + 1e-9)).all()
     assert after[free].sum() < 0.9 * before[free].sum()
 

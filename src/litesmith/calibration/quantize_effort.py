@@ -12,6 +12,7 @@ from litesmith.anatomy.findings import TIDY
 from litesmith.blocks.attention import attentions
 from litesmith.blocks.wiring import Wiring
 from litesmith.calibration.context import context_of
+from litesmith.calibration.four_bits import four_bit_steps
 from litesmith.calibration.observe import Spread
 from litesmith.calibration.sequence_forms import with_sequence_forms
 from litesmith.data.sample_splits import part_of, take_some
@@ -35,6 +36,7 @@ from litesmith.passes.tidy.hoist import Hoist, is_worth_hoisting
 from litesmith.phrases import phrase
 from litesmith.precision.fastest_forms import (
     FastestForms,
+    before_quantize,
     fastest_forms,
     suspected_forms,
     with_forms,
@@ -59,6 +61,9 @@ _DEFAULT = {
     "weight-int4": "quantize | round",
     "weight-int8": "quantize | correct",
 }
+
+# Weights of so many bits are lost without care for each layer.
+_FEW_BITS = 4
 
 # One sample in so many is held out, and no choice is made by fewer than this.
 _HELD_OUT, _FEWEST = 4, 8
@@ -103,7 +108,7 @@ def plan(model: Model, step: Quantize, effort: str, *, has_data: bool) -> Plan:
         )
     cured = cures(model, step.to) if has_data else ()
     if effort == "quick":
-        return Plan(((*cured, *_with(step, _ALONE)),), is_measured=False)
+        return Plan(((*cured, step),), is_measured=False)
     usual = _DEFAULT[step.to]
     texts = (usual,)
     if effort == "best" and usual != _ALONE:
@@ -117,9 +122,12 @@ def plan(model: Model, step: Quantize, effort: str, *, has_data: bool) -> Plan:
                 usual.replace("quantize | ", ""),
             ),
         )
-    is_small = DTYPES[SCHEMES[step.to].weights].bits <= 8
-    front = tidying(model, (*step.keep, *step.only), dense=is_small)
-    return Plan(tuple((*front, *cured, *_with(step, text)) for text in texts), notes)
+    bits, names = DTYPES[SCHEMES[step.to].weights].bits, (*step.keep, *step.only)
+    front = (*tidying(model, names, dense=bits <= 8), *cured)
+    steps: Recipe = (step,)
+    if bits == _FEW_BITS and not names:
+        steps = four_bit_steps(before_quantize(model, front), step)
+    return Plan(tuple((*front, *_with(steps, text)) for text in texts), notes)
 
 
 def cures(model: Model, to: str) -> Recipe:
@@ -159,8 +167,10 @@ def tidying(model: Model, names: Names, *, dense: bool = False) -> Recipe:
     return (*front, Hoist()) if not names and is_worth_hoisting(model) else front
 
 
-def _with(step: Quantize, text: str) -> Recipe:
-    return tuple(step if isinstance(one, Quantize) else one for one in parse(text))
+def _with(steps: Recipe, text: str) -> Recipe:
+    """The recipe of a text, with these steps where it quantizes."""
+    parts = (steps if isinstance(one, Quantize) else (one,) for one in parse(text))
+    return tuple(step for part in parts for step in part)
 
 
 def carry_out(
@@ -187,8 +197,9 @@ def carry_out(
 
 
 def _quantizing(plan: Plan) -> Quantize:
-    """The step that quantizes, in its last form."""
-    return next(step for step in reversed(plan.recipes[0]) if isinstance(step, Quantize))
+    """The step that quantizes, in its last form; the first where others follow at 8 bits."""
+    steps = [step for step in plan.recipes[0] if isinstance(step, Quantize)]
+    return steps[0] if DTYPES[SCHEMES[steps[0].to].weights].bits == _FEW_BITS else steps[-1]
 
 
 def _by_structure(model: Model, plan: Plan, data: Data | None, *, is_integer: bool) -> Plan:

@@ -40,11 +40,18 @@ _SWEEPS, _REFITS = 4, 2
 
 
 def rounded(weights: Matrix, hessian: Matrix, scales: Matrix, ends: Ends) -> NDArray[np.int8]:
-    """Codes between the ends: weights (out, k), hessian (k, k) or (out, k, k), scales (out,).
+    """Codes between the ends: weights (out, k), hessian (k, k) or (out, k, k), scales (out, groups)
+    of equally many columns each.
 
     No row's error is larger than with the nearest codes, and a weight of 0 has the code 0.
     """
-    return _rounded(weights / scales[:, None], _triangle(hessian), ends).astype(np.int8)
+    steps = spread(scales, weights.shape[1])
+    return _rounded(weights, _triangle(hessian), steps, ends).astype(np.int8)
+
+
+def spread(scales: Matrix, columns: int) -> Matrix:
+    """The scale of each weight, from those of groups of columns: (out, groups) -> (out, k)."""
+    return np.repeat(scales, columns // scales.shape[1], axis=1)
 
 
 def fitted(
@@ -54,53 +61,65 @@ def fitted(
     code then moved while that helps.
 
     Ten times the work of `rounded`; at 4 bits the error on unseen samples falls by a tenth.
-    `floor` (out,): no scale is below.
+    `floor` (out, 1): no scale is below.
     """
-    triangle = _triangle(hessian)
+    triangle, columns = _triangle(hessian), weights.shape[1]
     chosen = np.maximum(scales, floor)
-    codes = _rounded(weights / chosen[:, None], triangle, ends)
-    best = weighted_error(weights - codes * chosen[:, None], hessian)
+    codes = _rounded(weights, triangle, spread(chosen, columns), ends)
+    best = weighted_error(weights - codes * spread(chosen, columns), hessian)
 
     def keep_better(tried_codes: Matrix, tried: Matrix) -> None:
         nonlocal codes, chosen, best
-        error = weighted_error(weights - tried_codes * tried[:, None], hessian)
-        better = error < best
-        codes = np.where(better[:, None], tried_codes, codes)
+        error = weighted_error(weights - tried_codes * spread(tried, columns), hessian)
+        better = (error < best)[:, None]
+        codes = np.where(better, tried_codes, codes)
         chosen, best = np.where(better, tried, chosen), np.minimum(error, best)
 
     for part in _PARTS:
         tried = np.maximum(part * scales, floor)
-        keep_better(_rounded(weights / tried[:, None], triangle, ends), tried)
+        keep_better(_rounded(weights, triangle, spread(tried, columns), ends), tried)
     for _ in range(_REFITS):
-        keep_better(_descended(weights / chosen[:, None], codes, triangle.damped, ends), chosen)
+        steps = spread(chosen, columns)
+        keep_better(_descended(weights, codes, steps, triangle.damped, ends), chosen)
         keep_better(codes, np.maximum(_followed(weights, codes, chosen, hessian), floor))
     return codes.astype(np.int8), chosen
 
 
 def _followed(weights: Matrix, codes: Matrix, scales: Matrix, hessian: Matrix) -> Matrix:
-    """The scale of each row that does best with these codes; as it is where that is none."""
-    power = weighted_error(codes, hessian)
-    shared = (times(codes, hessian) * weights).sum(axis=1)
-    alive = (power > 0) & (shared > 0)
-    return np.where(alive, shared / np.where(alive, power, 1.0), scales)
+    """The scales of each row, one after the other, that do best with these codes; a scale stays
+    as it is where that is none."""
+    found, (rows, groups) = scales.copy(), scales.shape
+    parts = codes.reshape(rows, groups, -1)
+    size = parts.shape[2]
+    missed = times(weights - codes * spread(scales, weights.shape[1]), hessian)
+    for group in range(groups):
+        inside = slice(group * size, (group + 1) * size)
+        moved = times(parts[:, group], hessian[..., inside, :])
+        power = (moved[:, inside] * parts[:, group]).sum(axis=1)
+        shared = (missed[:, inside] * parts[:, group]).sum(axis=1)
+        step = np.where(power > 0, shared / np.where(power > 0, power, 1.0), 0.0)
+        step = np.where(found[:, group] + step > 0, step, 0.0)
+        found[:, group] += step
+        missed -= step[:, None] * moved
+    return found
 
 
-def _descended(in_codes: Matrix, codes: Matrix, damped: Matrix, ends: Ends) -> Matrix:
+def _descended(weights: Matrix, codes: Matrix, steps: Matrix, damped: Matrix, ends: Ends) -> Matrix:
     """Codes moved one at a time, each to where it makes up best for all others of its row."""
     codes = codes.copy()
-    power = np.broadcast_to(_diagonal(damped), codes.shape)
-    movable = (in_codes != 0) & (power > 0)
-    slope = times(in_codes - codes, damped)
+    power = np.broadcast_to(_diagonal(damped), codes.shape) * steps
+    movable = (weights != 0) & (power > 0)
+    slope = times(weights - codes * steps, damped)
     for _ in range(_SWEEPS):
         before = codes.copy()
         for column in range(codes.shape[1]):
             rows = np.flatnonzero(movable[:, column])
             wanted = codes[rows, column] + np.rint(slope[rows, column] / power[rows, column])
-            step = np.clip(wanted, *ends) - codes[rows, column]
-            rows, step = rows[step != 0], step[step != 0]
-            codes[rows, column] += step
+            move = np.clip(wanted, *ends) - codes[rows, column]
+            rows, move = rows[move != 0], move[move != 0]
+            codes[rows, column] += move
             along = damped[column] if damped.ndim == 2 else damped[rows, column]
-            slope[rows] -= step[:, None] * along
+            slope[rows] -= (move * steps[rows, column])[:, None] * along
         if np.array_equal(codes, before):
             break
     return codes
@@ -169,22 +188,28 @@ def _ratio(above: Matrix, below: Matrix) -> Matrix:
     return np.where(below > 0, above / np.where(below > 0, below, 1.0), 0.0)
 
 
-def searched_scales(weights: Matrix, diagonal: Matrix, ends: Ends, floor: Matrix) -> Matrix:
-    """The scale of each row that rounds it best, every weight's error counted by the diagonal.
+def searched_scales(
+    weights: Matrix, diagonal: Matrix, ends: Ends, floor: Matrix, groups: int = 1
+) -> Matrix:
+    """The scale of each group of a row that rounds it best, every weight's error counted by the
+    diagonal: -> (out, groups).
 
-    weights (out, k), diagonal of the Hessian (k,) or (out, k), floor (out,): no scale is below.
+    weights (out, k), diagonal of the Hessian (k,) or (out, k), floor (out, 1): no scale is below.
     """
-    peaks = np.abs(weights).max(axis=1, initial=0)
+    parts = weights.reshape(len(weights), groups, -1)
+    peaks = np.abs(parts).max(axis=2, initial=0)
     peaks = np.where(peaks > 0, peaks, peaks.max(initial=0) or 1.0)
     counted = diagonal + 1e-12 * diagonal.max(initial=0) + 1e-30
-    best = np.full(len(weights), np.inf)
+    counted = np.broadcast_to(counted, weights.shape).reshape(parts.shape)
+    best = np.full(peaks.shape, np.inf)
     most = ends[1]
     chosen = np.maximum(peaks / most, floor)
     for part in np.linspace(*((0.35, 1, 40) if most < 127 else (0.7, 1, 13))):
-        scales = np.maximum(part * peaks / most, floor)[:, None]
-        errors = (_kept(weights / scales, ends) * scales - weights) ** 2
-        error = (errors * counted).sum(axis=1)
-        chosen = np.where(error <= best, scales[:, 0], chosen)
+        scales = np.maximum(part * peaks / most, floor)
+        steps = scales[:, :, None]
+        errors = (_kept(parts / steps, ends) * steps - parts) ** 2
+        error = (errors * counted).sum(axis=2)
+        chosen = np.where(error <= best, scales, chosen)
         best = np.minimum(error, best)
     return chosen
 
@@ -234,29 +259,30 @@ def _triangle(hessian: Matrix) -> _Triangle:
             damping *= 10
 
 
-def _rounded(in_codes: Matrix, triangle: _Triangle, ends: Ends) -> Matrix:
-    """Codes of weights in units of their scale."""
-    if not np.isfinite(in_codes).all():
+def _rounded(weights: Matrix, triangle: _Triangle, steps: Matrix, ends: Ends) -> Matrix:
+    """Codes of weights by the step of each."""
+    if not np.isfinite(weights).all():
         raise ValueError(phrase("a weight is infinite or not a number"))
     hessian, _, order, factor = triangle
-    nearest = _kept(in_codes, ends)
+    nearest = _kept(weights / steps, ends)
     codes = np.empty_like(nearest)
-    codes[:, order] = _planes(in_codes[:, order], factor, ends)
-    worse = weighted_error(in_codes - codes, hessian) > weighted_error(in_codes - nearest, hessian)
-    return np.where(worse[:, None], nearest, codes)
+    codes[:, order] = _planes(weights[:, order], steps[:, order], factor, ends)
+    error, least = (weighted_error(weights - one * steps, hessian) for one in (codes, nearest))
+    return np.where((error > least)[:, None], nearest, codes)
 
 
-def _planes(in_codes: Matrix, factor: Matrix, ends: Ends) -> Matrix:
+def _planes(weights: Matrix, steps: Matrix, factor: Matrix, ends: Ends) -> Matrix:
     """Codes from the last column to the first, each making up for those after it."""
-    size = in_codes.shape[1]
-    codes, errors = np.empty_like(in_codes), np.zeros_like(in_codes)
+    size = weights.shape[1]
+    codes, errors = np.empty_like(weights), np.zeros_like(weights)
     for end in range(size, 0, -_BLOCK):
         start = max(end - _BLOCK, 0)
         carried = times(errors[:, end:], factor[..., end:, start:end])
         for column in range(end - 1, start - 1, -1):
-            place = column - start
-            wanted = in_codes[:, column] + carried[:, place] / factor[..., column, column]
-            codes[:, column] = np.where(in_codes[:, column] == 0, 0.0, _kept(wanted, ends))
-            errors[:, column] = in_codes[:, column] - codes[:, column]
+            place, own = column - start, weights[:, column]
+            wanted = own + carried[:, place] / factor[..., column, column]
+            code = _kept(wanted / steps[:, column], ends)
+            codes[:, column] = np.where(own == 0, 0.0, code)
+            errors[:, column] = own - codes[:, column] * steps[:, column]
             carried[:, :place] += errors[:, column, None] * factor[..., column, start:column]
     return codes

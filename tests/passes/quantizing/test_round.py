@@ -108,6 +108,27 @@ def test_four_bits_gain(make, to: str) -> None:
         assert gain > (-0.1 if make is depthwise else 2), target
 
 
+def test_blocks_gain() -> None:
+    """At least 2 dB over nearest codes, where blocks differ; blocks of nearly nothing stay sound."""
+    b = Builder()
+    parts = np.repeat(np.float32([1, 0.03, 1e-9, 0]), 32)
+    weight = noise(16, 128, seed=1) * parts
+    model = b.model(b.op("FULLY_CONNECTED", b.input("x", (1, 128)), weight, noise(16)))
+    data = correlated(model, 1, 1.0)
+    given = Context(tools(data, threads=1))
+    nearest, rounded = (
+        apply(model, f"quantize(to=dynamic-int4, block=32) | {step}", given).model
+        for step in ("correct", "round")
+    )
+    assert broken_laws(rounded) == []
+    (layer,) = layers_of(rounded.main).values()
+    assert layer.weight.quant is not None and layer.weight.quant.block is not None
+    assert (layer.weight.quant.block.scales.values() > 0).all()
+    for target in TARGETS:
+        gain = worst(model, rounded, data, target) - worst(model, nearest, data, target)
+        assert gain > 2, target
+
+
 ROUNDED = ("quantize", "quantize(to=w4a8)", "quantize(to=weight-int4)")
 
 

@@ -27,8 +27,8 @@ from tests.zoo import hybrid, noise
 Make = Callable[[Builder, Tensor], Tensor | tuple[Tensor, ...]]
 
 
-def unary(kind: str, **options) -> Make:
-    return lambda b, x: b.op(kind, x, **options)
+def unary(kind: str, *constants: np.ndarray, **options) -> Make:
+    return lambda b, x: b.op(kind, x, *constants, **options)
 
 
 def binary(kind: str, other: np.ndarray | None = None, **options) -> Make:
@@ -49,6 +49,12 @@ def product(b: Builder, x: Tensor) -> Tensor:
 def quotient(b: Builder, x: Tensor) -> Tensor:
     gate = b.op("ADD", np.float32([3]), x, fused_activation_function="RELU6")
     return b.op("DIV", b.op("MUL", gate, x), np.float32(6))
+
+
+def windowed(size: int, stride: int = 1, depth: int = 4) -> Make:
+    weights = noise(8, size, size, depth)
+    moves = {"stride_w": stride, "stride_h": stride, "padding": "SAME"}
+    return unary("CONV_2D", weights, noise(8), fused_activation_function="RELU6", **moves)
 
 
 def joined(b: Builder, x: Tensor) -> Tensor:
@@ -173,6 +179,7 @@ MODELS: dict[str, Make] = {
     ),
     "BATCH_MATMUL": binary("BATCH_MATMUL", noise(4, 3)),
     "CONCATENATION": joined,
+    "CONV_2D:FULLY_CONNECTED": windowed(1),
     "DIV": binary("DIV"),
     "DIV:HARD_SWISH": quotient,
     "DIV:RANK": binary("DIV", noise(5, 4) + 3),
@@ -246,6 +253,20 @@ def same(before: Model, after: Model, within: float = ROUNDING) -> None:
             assert (a.shape, a.dtype) == (b.shape, b.dtype)
             scale = max(float(np.abs(a).max(initial=0)), 1) if within == ROUNDING else 1
             np.testing.assert_allclose(a, b, rtol=0, atol=within * scale)
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (windowed(3), []),
+        (windowed(1, stride=2), ["its window skips places"]),
+        (windowed(1, depth=2), ["its channels are in groups"]),
+    ],
+)
+def test_only_windows_of_one_place_are_connected(make: Make, why: list[str]) -> None:
+    model = built(make)
+    change = apply(model, "rewrite(ops=[CONV_2D:FULLY_CONNECTED])")
+    assert not change.touched and [skip.why for skip in change.skipped] == why
 
 
 def test_every_way_has_a_model() -> None:

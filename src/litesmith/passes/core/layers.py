@@ -8,7 +8,16 @@ import numpy as np
 
 from litesmith.ir.dtype import DTYPES, pack
 from litesmith.ir.ops import OPS
-from litesmith.ir.types import Array, Graph, Op, Quant, Tensor, constant_numbers, frozen
+from litesmith.ir.types import (
+    Array,
+    Block,
+    Graph,
+    Op,
+    Quant,
+    Tensor,
+    constant_numbers,
+    frozen,
+)
 from litesmith.numeric.affine import Ends, bias_codes, weight_codes
 from litesmith.numeric.arrays import along
 from litesmith.passes.core.schemes import roles
@@ -70,6 +79,9 @@ class Layer(NamedTuple):
 # finer one for nothing.
 LEAST_RATIO = 2.0**-30
 
+# What float16, which blocks of weights have their scales in, can hold of one.
+HALF_SCALES = (2.0**-24, float(np.finfo(np.float16).max))
+
 # The largest step of products of int8 data and weights, in steps of the output: with 256 XNNPACK
 # does not open the model.
 MOST_RATIO = 255
@@ -123,8 +135,38 @@ def real_values(tensor: Tensor) -> Array:
     if tensor.quant is None:
         return values.astype(np.float64)
     quant = tensor.quant
+    if quant.block is not None:
+        steps = np.repeat(_block_scales(quant.block), values.shape[-1] // _groups(quant.block), -1)
+        return values * steps.reshape(values.shape)
     scale = along(quant.scale.astype(np.float64), values.ndim, quant.axis)
     return (values - along(quant.zero_point, values.ndim, quant.axis)) * scale
+
+
+def _block_scales(block: Block) -> Array:
+    return block.scales.values().astype(np.float64)
+
+
+def _groups(block: Block) -> int:
+    return block.scales.shape[-1]
+
+
+def scale_rows(weight: Tensor) -> Array:
+    """The scales of each channel of a weight: -> (channels, groups of its inputs), float64."""
+    quant = weight.quant
+    assert quant is not None
+    if quant.block is not None:
+        return _block_scales(quant.block).reshape(-1, _groups(quant.block))
+    channels = weight.shape[quant.axis]
+    return np.broadcast_to(quant.scale.astype(np.float64)[:, None], (channels, 1))
+
+
+def with_scale_rows(quant: Quant, scales: Array) -> Quant:
+    """The same with other scales (channels, groups); a scale for the whole tensor stays."""
+    if quant.block is not None:
+        held = quant.block.scales
+        stored = np.clip(scales, *HALF_SCALES).astype(np.float16).reshape(held.shape)
+        return replace(quant, block=replace(quant.block, scales=replace(held, data=frozen(stored))))
+    return Quant.of(scales[:, 0].astype(np.float32), 0, quant.axis) if quant.per_channel else quant
 
 
 def real_bias(layer: Layer) -> Array:

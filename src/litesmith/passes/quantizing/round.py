@@ -10,7 +10,7 @@ from litesmith.errors import CannotApply
 from litesmith.installing import install_command
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.model_text import op_name
-from litesmith.ir.types import Array, Model, Quant, Tensor
+from litesmith.ir.types import Array, Model, Tensor
 from litesmith.numeric.affine import Ends, from_rows, largest_code, rows_of, weight_scales
 from litesmith.numeric.patches import covariances
 from litesmith.numeric.rounding import (
@@ -19,16 +19,20 @@ from litesmith.numeric.rounding import (
     refitted,
     rounded,
     searched_scales,
+    spread,
     times,
 )
 from litesmith.passes.core.layers import (
+    HALF_SCALES,
     LEAST_RATIO,
     Layer,
     layers_of,
     most_bias,
     real_bias,
     real_values,
+    scale_rows,
     stored_weight,
+    with_scale_rows,
 )
 from litesmith.passes.core.step import Change, Context, Skip
 from litesmith.passes.core.weight_structure import codebook_of, kept
@@ -117,21 +121,20 @@ class Round:
             raise CannotApply("its weights or its inputs are infinite or not numbers")
         weights = refitted(original, hessian, cross, mask)
         codes, scales = self._codes(visit, weights, hessian)
-        held = rows_of(layer.weight.values(), layer.axis)
-        held_scales = np.broadcast_to(quant.scale.astype(np.float64), len(held))
+        held, held_scales = rows_of(layer.weight.values(), layer.axis), scale_rows(layer.weight)
         wanted = times(original, cross)
         most_gain = MOST_GAIN if quant.per_channel else 1.0
 
         def missed(codes: Array, scales: Float64s) -> Float64s:
-            return excess(codes * scales[:, None], hessian, wanted, most_gain)
+            steps = spread(scales, codes.shape[1])
+            return excess(codes * steps, hessian, wanted, most_gain)
 
-        worse = missed(codes, scales) > missed(held, held_scales)
-        codes = np.where(worse[:, None], held, codes)
-        if quant.per_channel:
-            chosen = np.where(worse, held_scales, scales)
-            quant = Quant.of(chosen.astype(np.float32), 0, quant.axis)
-        numbers = from_rows(codes, layer.weight.shape, layer.axis)
-        return stored_weight(layer.weight, numbers, layer.weight.dtype, quant)
+        worse = (missed(codes, scales) > missed(held, held_scales))[:, None]
+        numbers = from_rows(np.where(worse, held, codes), layer.weight.shape, layer.axis)
+        chosen = np.where(worse, held_scales, scales)
+        return stored_weight(
+            layer.weight, numbers, layer.weight.dtype, with_scale_rows(quant, chosen)
+        )
 
     def _codes(
         self, visit: Visit, weights: Float64s, hessian: Float64s
@@ -141,15 +144,15 @@ class Round:
         assert weight.quant is not None
         bits = DTYPES[weight.dtype].bits
         ends = _ends(visit.layer, bits)
-        if not weight.quant.per_channel:
-            scales = np.broadcast_to(weight.quant.scale.astype(np.float64), len(weights))
-            return rounded(weights, hessian, scales, ends), scales
-        floor = _floor(visit)
+        held = scale_rows(weight)
+        if not weight.quant.per_channel and weight.quant.block is None:
+            return rounded(weights, hessian, held, ends), held
+        floor = _floor(visit)[:, None]
         if not self.search or bits == 8:
-            scales = np.maximum(weight_scales(weights, 0, bits), floor)
+            scales = np.maximum(weight_scales(weights, 0, bits)[:, None], floor)
             return rounded(weights, hessian, scales, ends), scales
         diagonal = np.diagonal(hessian, axis1=-2, axis2=-1)
-        scales = searched_scales(weights, diagonal, ends, floor)
+        scales = searched_scales(weights, diagonal, ends, floor, held.shape[1])
         return fitted(weights, hessian, scales, ends, floor)
 
 
@@ -166,8 +169,6 @@ def _why_not(layer: Layer, users: Counter[Tensor], most_bits: int) -> str:
     quant = layer.weight.quant
     if quant is None or DTYPES[layer.weight.dtype].bits > most_bits:
         return _FINE
-    if quant.block is not None:
-        return phrase("its weights have scales in blocks")
     if users[layer.weight] > 1:
         return phrase("its weights are shared by several layers")
     why = why_no_rows(layer)
@@ -194,7 +195,7 @@ def _floor(visit: Visit) -> Float64s:
     """The scales below which a kernel would lose the bias."""
     layer, data = visit.layer, visit.layer.data.quant
     if data is None:
-        return np.zeros(layer.channels)
+        return np.full(layer.channels, HALF_SCALES[0])
     scale = float(data.scale[0])
     if layer.data.dtype == "int16":
         output = layer.op.outputs[0].quant

@@ -152,6 +152,29 @@ def _conv_of_one_place(parts: Parts, op: Op) -> None:
     parts.end("FULLY_CONNECTED", source, flat, bias, fused_activation_function=fused)
 
 
+def _conv_as_connected(parts: Parts, op: Op) -> None:
+    """A window of one place, at every place, multiplies the channels of each by one matrix."""
+    source, (weights, bias), found = given(op, 0), _layer(op), settings(op)
+    if weights.shape[1:3] != (1, 1):
+        return
+    if (found.fields.get("stride_h", 1), found.fields.get("stride_w", 1)) != (1, 1):
+        raise Unfit(phrase("its window skips places"))
+    if weights.shape[-1] != source.shape[-1]:
+        raise Unfit(phrase("its channels are in groups"))
+    refuse_free(source)
+    flat = weights.reshape(weights.shape[0], -1)
+    fused = found.word("fused_activation_function")
+    parts.end(
+        "FULLY_CONNECTED",
+        source,
+        flat,
+        bias,
+        fused_activation_function=fused,
+        keep_num_dims=True,
+        version=5,
+    )
+
+
 def _batch_matmul(parts: Parts, op: Op) -> None:
     """A product with a constant matrix is a fully connected layer of each row."""
     source, held = given(op, 0), floats(given(op, 1))
@@ -298,6 +321,9 @@ LAYERS: dict[str, Way] = {
         _pool_as_mean, phrase("MEAN over height and width, to the rounding of float32")
     ),
     "BATCH_MATMUL": Way(_batch_matmul, phrase("FULLY_CONNECTED, to the rounding of float32")),
+    "CONV_2D:FULLY_CONNECTED": Way(
+        _conv_as_connected, phrase("FULLY_CONNECTED at every place, to the rounding of float32")
+    ),
     "CUSTOM": Way(_custom, phrase("TRANSPOSE_CONV with a bias, to the rounding of float32")),
     "CUSTOM:ADD": Way(
         _custom_and_add, phrase("TRANSPOSE_CONV, and ADD of its bias, to the rounding of float32")

@@ -1,6 +1,7 @@
 """Every metric against a slow and simple account of the same thing."""
 
 import math
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from litesmith.accuracy.metrics import (
 )
 from litesmith.accuracy.scoring import MOST_DB, ScoredSample
 from litesmith.errors import BadInput
+from tests.draws import draws
 
 Scores = list[list[int]]
 NAN = float("nan")
@@ -253,6 +255,23 @@ def test_what_does_not_fit_is_said(name: str, case: ScoredSample, told: str) -> 
     with pytest.raises(BadInput) as raised:
         METRICS[name].statistics(case)
     assert told in str(raised.value)
+
+
+@given(
+    st.sampled_from(LABELLED),
+    st.lists(st.integers(0, 3), max_size=4),
+    st.sampled_from([np.float32, np.int64, np.bool_]),
+    st.sampled_from([(), (0,), (1,), (2, 0), (1, 3), (1, 2, 2)]),
+)
+@draws(200)
+def test_answers_of_any_shape_are_scored_or_refused(
+    name: str, shape: list[int], dtype: type, labelled: tuple[int, ...]
+) -> None:
+    output, metric = np.ones(shape, dtype), METRICS[name]
+    label = np.zeros(labelled, np.int64) if metric.needs == "label" else None
+    case = ScoredSample((output,), label, (output,))
+    with suppress(BadInput):
+        assert metric.statistics(case).ndim == 2
 
 
 def test_a_metric_of_the_users() -> None:

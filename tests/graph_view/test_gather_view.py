@@ -4,11 +4,13 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from litesmith.anatomy.source_file import SourceFile
 from litesmith.graph_view.gather_view import GraphView, ViewRequest, gather_view
 from litesmith.graph_view.row_order import OP
+from litesmith.ir.build import Builder
 from litesmith.ir.edit import with_main
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import apply
@@ -48,6 +50,16 @@ def test_models_without_an_output_are_shown_beside_each_other() -> None:
     silent = with_main(whole, replace(whole.main, outputs=()))
     view = look(silent, silent, seconds=0.01, data=few(whole))
     assert view.samples == ()
+
+
+def test_answers_without_axes_are_held_against_each_other() -> None:
+    b = Builder()
+    model = b.model(b.op("MEAN", b.input("x", (4,)), np.int32([0]), keep_dims=False))
+    assert model.main.outputs[0].shape == ()
+    half = Builder()
+    mean = half.op("MEAN", half.input("x", (4,)), np.int32([0]), keep_dims=False)
+    other = half.model(half.op("MUL", mean, np.float32(0.5)))
+    assert len(look(model, other, seconds=0.01, data=few(model)).samples) > 0
 
 
 def test_what_is_measured_is_marked_so() -> None:

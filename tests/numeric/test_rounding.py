@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litesmith.numeric.rounding import excess, fitted, rounded, searched_scales, spread, weighted_error
+from litesmith.numeric.rounding import (
+    excess,
+    fitted,
+    rounded,
+    searched_scales,
+    spread,
+    weighted_error,
+)
 from tests.draws import draws
 
 
@@ -54,9 +61,7 @@ def test_correlated_inputs_are_made_use_of_across_blocks() -> None:
     assert errors(weights, codes, scales, hessian).sum() < before / 3
 
 
-@given(
-    st.integers(1, 6), st.integers(2, 10), st.integers(1, 3), st.integers(0, 99), st.booleans()
-)
+@given(st.integers(1, 6), st.integers(2, 10), st.integers(1, 3), st.integers(0, 99), st.booleans())
 @draws(40)
 def test_no_single_code_is_better_placed(
     out: int, k: int, groups: int, seed: int, apart: bool
@@ -118,7 +123,11 @@ def test_searched_scales_are_no_worse_than_the_full_range(most: int) -> None:
     weights, hessian = problem(16, 40)
     weights[3, 5] = 30  # an outlier
     diagonal = np.diag(hessian)
-    full, zero, ends = np.abs(weights).max(1, keepdims=True) / most, np.zeros((16, 1)), (-most, most)
+    full, zero, ends = (
+        np.abs(weights).max(1, keepdims=True) / most,
+        np.zeros((16, 1)),
+        (-most, most),
+    )
     found = searched_scales(weights, diagonal, ends, zero)
     alone = np.diag(diagonal)
     after = errors(weights, nearest(weights, found, ends), found, alone)

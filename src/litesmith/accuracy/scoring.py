@@ -158,7 +158,7 @@ def _overlap(chosen: Array, labels: Array, classes: int) -> Rows:
 def _class_map(case: ScoredSample) -> tuple[NDArray[np.int64], int]:
     """The class of every pixel and how many classes there are: of (rows, h, w, classes) by the
     highest score, of (rows, h, w, 1) by a score above a half, of integers (rows, h, w) as it is."""
-    for output in case.outputs:
+    for output in filter(np.size, case.outputs):
         if output.ndim == 3 and output.dtype.kind in "iub":
             return output.astype(np.int64), _IGNORED + 1
         if output.ndim == 4 and output.shape[-1] == 1:
@@ -177,8 +177,8 @@ def auc(case: ScoredSample) -> Rows:
     if not np.isin(labels, (0, 1)).all():
         wrong = labels[~np.isin(labels, (0, 1))][0]
         raise BadInput("auc needs labels 0 and 1; sample {name!r} has {wrong}", case.name, wrong)
-    columns = [output.reshape(len(labels), -1) for output in case.outputs if output.size]
-    columns = [c.astype(np.float64) for c in columns if c.shape[1] in (1, 2)]
+    fitting = [one for one in case.outputs if one.size in (len(labels), 2 * len(labels))]
+    columns = [one.reshape(len(labels), -1).astype(np.float64) for one in fitting]
     if not columns:
         raise BadInput(
             "auc needs an output with one or two scores; {shapes}", _shapes(case.outputs)
@@ -193,7 +193,8 @@ def anomaly(case: ScoredSample) -> Rows:
     labels = _class_labels(case)
     for given in case.inputs:
         for output in case.outputs:
-            if output.size == given.size and output.dtype.kind == "f":
+            is_like = output.size == given.size and not output.size % len(labels)
+            if is_like and output.dtype.kind == "f":
                 off = np.square(output.reshape(len(labels), -1) - given.reshape(len(labels), -1))
                 return auc(case._replace(outputs=(off.mean(axis=1, keepdims=True),)))
     return auc(case)  # a score of its own
@@ -225,7 +226,10 @@ def labels_f1(case: ScoredSample) -> Rows:
 def embedded(case: ScoredSample) -> Rows:
     """The class of each row, and what the model makes of it, at length 1."""
     labels = _class_labels(case)
-    values = case.outputs[0].reshape(len(labels), -1).astype(np.float64)
+    first = case.outputs[0]
+    if not first.size or first.size % len(labels):
+        raise BadInput("{shapes}; the first has no row for each label", _shapes(case.outputs))
+    values = first.reshape(len(labels), -1).astype(np.float64)
     lengths = np.linalg.norm(values, axis=1, keepdims=True)
     values = np.nan_to_num(np.divide(values, lengths, out=np.zeros_like(values), where=lengths > 0))
     return np.concatenate([labels[:, None].astype(np.float64), values], axis=1)
@@ -304,7 +308,7 @@ def agreement(case: ScoredSample) -> Rows:
     """The share of a row's classes (one, or one a pixel) that are the reference's."""
     assert case.reference is not None
     for output, reference in zip(case.outputs, case.reference, strict=False):
-        if output.ndim >= 2 and output.shape == reference.shape:
+        if output.ndim >= 2 and output.size and output.shape == reference.shape:
             if output.dtype.kind in "iub":
                 same = (output == reference).reshape(len(output), -1)
             elif output.shape[-1] >= 2:
@@ -376,6 +380,13 @@ def _label(case: ScoredSample) -> Array:
     if case.label is None:
         raise BadInput(
             "sample {name!r} has no label; give labels, or a reference to compare", case.name
+        )
+    if not case.label.ndim or not case.label.size:
+        raise BadInput(
+            "sample {name!r} has a label of shape {shape}, which has no row; give one for each row "
+            "of the answer",
+            case.name,
+            case.label.shape,
         )
     return case.label
 

@@ -7,15 +7,14 @@ from litesmith.errors import CannotApply
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Model, Op
 from litesmith.passes.core.layers import Layer, layers_of
-from litesmith.passes.core.recipe import Recipe
+from litesmith.passes.core.recipe import Recipe, apply, parse
 from litesmith.passes.core.schemes import SCHEMES, Names
 from litesmith.passes.core.step import Context
 from litesmith.passes.quantizing.quantize import Quantize
-from litesmith.passes.rewriting.rewrite import Rewrite
 
 # XNNPACK has kernels of 4-bit weights for FULLY_CONNECTED, the builtin ones for CONV_2D take four
 # times as long: 404 and 114 µs for 256 channels at 14 × 14 places (int8: 114).
-_AS_CONNECTED = Rewrite(ops=("CONV_2D:FULLY_CONNECTED",))
+_AS_CONNECTED = parse("rewrite(ops=[CONV_2D:FULLY_CONNECTED])")
 
 # The smallest layers keep 8 bits, as long as they hold at most this share of the weights: the file
 # grows by a fiftieth, and the layers that read the image are among them.
@@ -27,9 +26,9 @@ _BLOCK = 32
 
 def four_bit_steps(model: Model, step: Quantize) -> Recipe:
     """What takes a tidy model to weights of 4 bits in place of one step that names no op."""
-    said = _AS_CONNECTED.apply(model, Context())
-    model = said.model if said.touched else model
-    front = (_AS_CONNECTED,) if said.touched else ()
+    said = apply(model, _AS_CONNECTED, Context())
+    front = _AS_CONNECTED if said.touched else ()
+    model = said.model
     whole = _whole_layers(model)
     coarse = [n for n, layer in whole.items() if n not in _fine(whole)]
     fine = [n for n in whole if n not in coarse]

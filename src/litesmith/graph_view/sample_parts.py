@@ -67,7 +67,7 @@ def _by_outputs(a: Model, b: Model, data: Data, target: Target) -> tuple[Disagre
     def keep(sample: Sample, answers: Sequence[Outputs]) -> _Apart | None:
         if not all(answers):
             return None
-        before, after = answers[0][0], answers[1][0]
+        before, after = np.atleast_1d(answers[0][0], answers[1][0])
         if before.shape != after.shape or not before.size:
             return None
         apart, rows = _compare(before, after)

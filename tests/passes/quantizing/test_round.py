@@ -109,7 +109,7 @@ def test_four_bits_gain(make, to: str) -> None:
 
 
 def test_blocks_gain() -> None:
-    """At least 2 dB over nearest codes, where blocks differ; blocks of nearly nothing stay sound."""
+    """At least 2 dB over nearest codes where blocks differ; blocks of nearly nothing stay sound."""
     b = Builder()
     parts = np.repeat(np.float32([1, 0.03, 1e-9, 0]), 32)
     weight = noise(16, 128, seed=1) * parts

@@ -111,7 +111,7 @@ def test_covariance_is_that_of_numpy() -> None:
     np.testing.assert_allclose(own_covariance(stacked)[1], 4 * expected, rtol=1e-9, atol=1e-9)
     assert not own_covariance(rows[:0]).any()
     others = random.normal(1, 3, (500, 4)).astype(np.float32)
-    _, cross = covariances([(rows[:99], others[:99]), (rows[99:], others[99:])])
+    _, cross, _ = covariances([(rows[:99], others[:99]), (rows[99:], others[99:])])
     expected = np.cov(others.T, rows.T, bias=True)[:4, 4:]
     np.testing.assert_allclose(cross, expected, rtol=1e-9, atol=1e-9)
 
@@ -122,6 +122,7 @@ def test_what_never_changes_has_no_covariance() -> None:
     rows = random.integers(-9, 9, (2, 50, 4)).astype(np.int8)
     rows[1, :, 2] = 7
     others = random.normal(0.1, 1e-3, (2, 50, 4))
-    own, cross = covariances([(rows, others)])
+    own, cross, count = covariances([(rows, others)])
+    assert count == 50
     assert not own[1, 2].any() and not own[1, :, 2].any() and not cross[1, :, 2].any()
     assert own[0].all() and cross[0].all()

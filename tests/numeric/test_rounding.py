@@ -10,6 +10,7 @@ from litesmith.numeric.rounding import (
     fitted,
     rounded,
     searched_scales,
+    shrunk,
     spread,
     weighted_error,
 )
@@ -147,6 +148,23 @@ def test_scales_of_groups_fit_rows_whose_groups_differ() -> None:
         assert chosen.shape == scales.shape and (chosen > 0).all()
         found.append(float(errors(weights, codes, chosen, hessian).sum()))
     assert found[1] < found[0] / 3
+
+
+def test_few_rows_are_trusted_less_and_codes_do_better_on_others() -> None:
+    random = np.random.default_rng(1)
+    rows = random.normal(size=(2060, 90)) @ (np.eye(90) + random.normal(size=(90, 90)) / 9)
+    seen, unseen = (part.T @ part / len(part) for part in (rows[:60], rows[60:]))
+    weights = random.normal(size=(16, 90))
+    found: list[float] = []
+    for hessian in (seen, shrunk(seen, 60)):
+        assert np.array_equal(np.diag(hessian), np.diag(seen))
+        assert np.linalg.eigvalsh(hessian).min() > -1e-9
+        scales = searched_scales(weights, np.diag(hessian), SEVEN, np.zeros((16, 1)))
+        codes, chosen = fitted(weights, hessian, scales, SEVEN, np.zeros((16, 1)))
+        found.append(float(errors(weights, codes, chosen, unseen).sum()))
+    assert found[1] < 0.8 * found[0]
+    far, near = (np.abs(shrunk(seen, count) - seen).sum() for count in (10, 10_000))
+    assert far > 2 * near > 0
 
 
 def test_dead_rows_have_a_scale() -> None:

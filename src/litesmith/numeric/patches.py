@@ -86,9 +86,9 @@ def mean_window(x: Array, moves: Sequence[Slide], padding: str) -> NDArray[np.fl
 
 def covariances(
     pairs: Iterable[tuple[Array, Array]],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
     """Of rows x, and of other rows y with them, over all pairs (x, y): E[xxᵀ] − E[x]E[x]ᵀ, the part
-    of an error in weights that a bias cannot make up for, and E[yxᵀ] − E[y]E[x]ᵀ.
+    of an error in weights that a bias cannot make up for, E[yxᵀ] − E[y]E[x]ᵀ, and how many rows.
 
     Rows are (R, k) or (channels, R, k). The first is exact for int8, in float64 for others. A value
     that never changes has no covariance with any: what the subtraction leaves of it is chance.
@@ -105,7 +105,8 @@ def covariances(
     own = second - mean[..., :, None] * mean[..., None, :]
     cross = product - means[0][..., :, None] * means[1][..., None, :]
     varies = _diagonal(own) > _CHANCE * _diagonal(second)
-    return own * (varies[..., :, None] & varies[..., None, :]), cross * varies[..., None, :]
+    own = own * (varies[..., :, None] & varies[..., None, :])
+    return own, cross * varies[..., None, :], int(count)
 
 
 def _diagonal(squares: Array) -> Array:

@@ -19,6 +19,7 @@ from litesmith.numeric.rounding import (
     refitted,
     rounded,
     searched_scales,
+    shrunk,
     spread,
     times,
 )
@@ -116,11 +117,11 @@ class Round:
         assert quant is not None
         original = rows_of(real_values(visit.reference.weight), layer.axis)
         mask = kept(original)
-        hessian, cross = _covariances(visit)
+        hessian, cross, rows = _covariances(visit)
         if not all(np.isfinite(array).all() for array in (original, hessian, cross)):
             raise CannotApply("its weights or its inputs are infinite or not numbers")
         weights = refitted(original, hessian, cross, mask)
-        codes, scales = self._codes(visit, weights, hessian)
+        codes, scales = self._codes(visit, weights, shrunk(hessian, rows))
         held, held_scales = rows_of(layer.weight.values(), layer.axis), scale_rows(layer.weight)
         wanted = times(original, cross)
         most_gain = MOST_GAIN if quant.per_channel else 1.0
@@ -204,8 +205,9 @@ def _floor(visit: Visit) -> Float64s:
     return np.abs(real_bias(layer)) / (scale * most_bias(layer.weight.dtype))
 
 
-def _covariances(visit: Visit) -> tuple[Float64s, Float64s]:
-    """Of what the weights are multiplied with, and of what the float model's are with that."""
+def _covariances(visit: Visit) -> tuple[Float64s, Float64s, int]:
+    """Of what the weights are multiplied with, and of what the float model's are with that; and
+    the number of rows that these are from."""
     scale, zero = visit.affine
     inputs = visit.layer.weight.elements // visit.layer.channels
     most = -(-max(_ROWS * inputs, _LEAST_ROWS) // len(visit.values))
@@ -216,5 +218,5 @@ def _covariances(visit: Visit) -> tuple[Float64s, Float64s]:
         most=most,
         group=max(1, _GROUP // most),
     )
-    own, cross = covariances(pairs)
-    return scale**2 * own, scale * cross
+    own, cross, rows = covariances(pairs)
+    return scale**2 * own, scale * cross, rows

@@ -125,7 +125,8 @@ class _Walk:
         samples = self._ours.values(layer.data)[0], self._theirs.values(wanted.data)[0]
         inputs = layer.weight.elements // layer.channels
         most = -(-max(_ROWS * inputs, _LEAST_ROWS) // len(samples[0]))
-        return covariances(paired_rows((layer, wanted), samples, zero=0, most=most, group=_GROUP))
+        pairs = paired_rows((layer, wanted), samples, zero=0, most=most, group=_GROUP)
+        return covariances(pairs)[:2]
 
 
 def _mean(values: Array) -> Floats:

@@ -10,6 +10,7 @@ from litesmith.anatomy.footprint import footprint, gzip_bytes, peak_bytes
 from litesmith.ir.build import Builder
 from litesmith.passes.core.recipe import apply
 from tests import zoo
+from tests.zoo_float import context, conv
 
 
 def test_parameters_macs_and_bytes_by_hand() -> None:
@@ -98,6 +99,17 @@ def test_findings(name: str, what: str, command: str) -> None:
     assert len(found) == 1
     assert command in found[0].command
     assert found[0].why
+
+
+def test_four_bits_in_convolutions_of_one_place_are_told_with_the_cure() -> None:
+    b = Builder()
+    x = conv(b, conv(b, b.input("x", (1, 6, 5, 8)), 32, size=3), 32, size=1)
+    model = b.model(x)
+    coarse = apply(model, "quantize(to=w4a8)", context(model)).model
+    (found,) = findings(coarse)
+    assert found.what == "1 CONV_2D with int4 weights leave XNNPACK"
+    assert findings(apply(coarse, found.recipe).model) == []
+    assert findings(apply(model, "quantize", context(model)).model) == []
 
 
 def test_a_tidy_model_has_no_findings() -> None:

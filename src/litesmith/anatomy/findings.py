@@ -2,7 +2,7 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from litesmith.anatomy.known_times import (
@@ -13,8 +13,9 @@ from litesmith.anatomy.known_times import (
 )
 from litesmith.errors import CannotApply
 from litesmith.ir.dtype import DTYPES
-from litesmith.ir.types import Model, Tensor
-from litesmith.passes.core.layers import unpacked_constants
+from litesmith.ir.ops import OPS
+from litesmith.ir.types import Model, Op, Tensor
+from litesmith.passes.core.layers import layers_of, unpacked_constants
 from litesmith.passes.core.recipe import parse, step_name
 from litesmith.passes.core.step import Context
 from litesmith.passes.tidy.upgrade import legacy_tensors
@@ -23,6 +24,9 @@ from litesmith.tflite.write import chunks
 from litesmith.units import bytes_text, factor_text, percent_text, plain
 
 TIDY = "cleanup | fold | fuse"
+
+# Says convolutions of one place as fully connected layers at every place.
+AS_CONNECTED = "rewrite(ops=[CONV_2D:FULLY_CONNECTED])"
 
 # What leaves float the ops that are faster so.
 QUANTIZE = "litesmith quantize FLOAT.tflite --data DATA -o OUT.tflite"
@@ -193,6 +197,26 @@ def _mended(model: Model) -> Iterator[Finding]:
         )
 
 
+def _four_bits(model: Model) -> Iterator[Finding]:
+    """Convolutions of one place whose 4-bit weights no fast kernel takes as they are."""
+    windows = [
+        op
+        for op, layer in layers_of(model.main).items()
+        if OPS[op.kind].is_convolution
+        and (layer.data.dtype, layer.weight.dtype) == ("int8", "int4")
+        and layer.weight.shape[1:3] == (1, 1)
+    ]
+    if windows:
+        yield Finding(
+            phrase("{kinds} with int4 weights leave XNNPACK", _counted(_kinds(windows))),
+            phrase(
+                "it has 4-bit kernels for fully connected layers alone, which these are at every "
+                "place; the builtin kernel takes about four times as long"
+            ),
+            f"litesmith apply MODEL {shlex.quote(AS_CONNECTED)} -o OUT.tflite",
+        )
+
+
 def slow_integers(model: Model) -> Iterator[Finding]:
     """Ops in int8 that XNNPACK takes in float only, where float is expected to pay."""
     ops = model.main.ops
@@ -204,9 +228,8 @@ def slow_integers(model: Model) -> Iterator[Finding]:
     then += sum(2 * KNOWN_CONVERSIONS.of(t.elements) for op in slow for t in op.outputs)
     if now - then < max(_WORTH_TIME * whole, _WORTH_US):
         return
-    kinds = Counter(op.kind for op in slow)
     yield Finding(
-        phrase("{kinds} in int8 leave XNNPACK", _counted(kinds)),
+        phrase("{kinds} in int8 leave XNNPACK", _counted(_kinds(slow))),
         phrase(
             "expected from the times of their kinds on another machine, not measured: {share} of a "
             "run, and a run {factor} with these ops in float, as quantize leaves them by default",
@@ -215,6 +238,10 @@ def slow_integers(model: Model) -> Iterator[Finding]:
         ),
         QUANTIZE,
     )
+
+
+def _kinds(ops: Sequence[Op]) -> Counter[str]:
+    return Counter(op.kind for op in ops)
 
 
 def _counted(kinds: Counter[str]) -> str:
@@ -228,6 +255,7 @@ RULES: tuple[Callable[[Model], Iterator[Finding]], ...] = (
     _waste,
     _half,
     slow_integers,
+    _four_bits,
     _free_shapes,
     _custom,
 )

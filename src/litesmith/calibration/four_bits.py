@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from litesmith.anatomy.findings import AS_CONNECTED
 from litesmith.errors import CannotApply
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Model, Op
@@ -14,7 +15,7 @@ from litesmith.passes.quantizing.quantize import Quantize
 
 # XNNPACK has kernels of 4-bit weights for FULLY_CONNECTED, the builtin ones for CONV_2D take four
 # times as long: 404 and 114 µs for 256 channels at 14 × 14 places (int8: 114).
-_AS_CONNECTED = parse("rewrite(ops=[CONV_2D:FULLY_CONNECTED])")
+_AS_CONNECTED = parse(AS_CONNECTED)
 
 # The smallest layers keep 8 bits, as long as they hold at most this share of the weights: the file
 # grows by a fiftieth, and the layers that read the image are among them.

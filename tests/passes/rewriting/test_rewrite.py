@@ -23,6 +23,7 @@ from tests.op_models import build
 from tests.op_models import run as answers
 from tests.runtime import run
 from tests.zoo import hybrid, noise
+from tests.zoo_float import context
 
 Make = Callable[[Builder, Tensor], Tensor | tuple[Tensor, ...]]
 
@@ -267,6 +268,27 @@ def test_only_windows_of_one_place_are_connected(make: Make, why: list[str]) -> 
     model = built(make)
     change = apply(model, "rewrite(ops=[CONV_2D:FULLY_CONNECTED])")
     assert not change.touched and [skip.why for skip in change.skipped] == why
+
+
+@pytest.mark.parametrize(("to", "codes"), [("int8", 0), ("w4a8", 1)])
+def test_integer_windows_of_one_place_are_connected(to: str, codes: int) -> None:
+    """int8 has the same bits; of int4, the kernels of both ops round in their own ways."""
+    model = built(windowed(1))
+    before = apply(model, f"quantize(to={to})", context(model)).model
+    after = apply(before, "rewrite(ops=[CONV_2D:FULLY_CONNECTED])").model
+    assert not list(problems(after)) and not kinds(after)["CONV_2D"]
+    for seed in range(3):
+        for a, b in zip(run(before, seed), run(after, seed), strict=True):
+            step = float(after.main.ops[-1].inputs[0].quant.scale[0])  # type: ignore[union-attr]
+            np.testing.assert_allclose(a, b, rtol=0, atol=1.001 * codes * step)
+
+
+def test_weights_of_other_types_stay_in_their_convolution() -> None:
+    model = built(windowed(1))
+    wide = apply(model, "quantize(to=int16x8)", context(model)).model
+    change = apply(wide, "rewrite(ops=[CONV_2D:FULLY_CONNECTED])")
+    assert not change.touched
+    assert ["computed, or of a type" in skip.why for skip in change.skipped] == [True]
 
 
 def test_every_way_has_a_model() -> None:

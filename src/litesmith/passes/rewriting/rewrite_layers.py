@@ -1,10 +1,12 @@
 """Rewrites of layers: convolutions, fully connected ones, means, pools and sizes."""
 
+from dataclasses import replace
 from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
+from litesmith.ir.dtype import DTYPES
 from litesmith.ir.types import Array, Op, Tensor, constant_numbers
 from litesmith.passes.rewriting.rewrite_parts import (
     Parts,
@@ -27,6 +29,10 @@ from litesmith.phrases import phrase
 # stride divides the size and the window is no smaller than it.
 _TRANSPOSED = "Convolution2DTransposeBias"
 _PADDINGS = {1: "SAME", 2: "VALID"}
+
+# The types of data and weights that a fully connected layer takes over from a convolution, and its
+# version, in which the output may have the dimensions of the data.
+_CONNECTED = {("float32", "float32"): 5, ("int8", "int8"): 5, ("int8", "int4"): 10}
 
 # The version of TRANSPOSE_CONV that brought the bias.
 _WITH_BIAS = 3
@@ -153,25 +159,28 @@ def _conv_of_one_place(parts: Parts, op: Op) -> None:
 
 
 def _conv_as_connected(parts: Parts, op: Op) -> None:
-    """A window of one place, at every place, multiplies the channels of each by one matrix."""
-    source, (weights, bias), found = given(op, 0), _layer(op), settings(op)
-    if weights.shape[1:3] != (1, 1):
+    """A window of one place, at every place, multiplies the channels of each by one matrix: of
+    floats, or of int8 data with weights of 8 or 4 bits."""
+    source, weight, found = given(op, 0), given(op, 1), settings(op)
+    if weight.shape[1:3] != (1, 1):
         return
     if (found.fields.get("stride_h", 1), found.fields.get("stride_w", 1)) != (1, 1):
         raise Unfit(phrase("its window skips places"))
-    if weights.shape[-1] != source.shape[-1]:
+    if weight.shape[-1] != source.shape[-1]:
         raise Unfit(phrase("its channels are in groups"))
+    if weight.data is None or weight.sparsity or (source.dtype, weight.dtype) not in _CONNECTED:
+        raise Unfit(phrase("its weights are computed, or of a type that is not taken over"))
     refuse_free(source)
-    flat = weights.reshape(weights.shape[0], -1)
-    fused = found.word("fused_activation_function")
+    shape = weight.shape[0], weight.shape[-1]
+    data = weight.data if DTYPES[weight.dtype].is_packed else weight.data.reshape(shape)
     parts.end(
         "FULLY_CONNECTED",
         source,
-        flat,
-        bias,
-        fused_activation_function=fused,
+        replace(weight, shape=shape, data=data),
+        *op.inputs[2:],
+        fused_activation_function=found.word("fused_activation_function"),
         keep_num_dims=True,
-        version=5,
+        version=_CONNECTED[source.dtype, weight.dtype],
     )
 
 
@@ -322,7 +331,9 @@ LAYERS: dict[str, Way] = {
     ),
     "BATCH_MATMUL": Way(_batch_matmul, phrase("FULLY_CONNECTED, to the rounding of float32")),
     "CONV_2D:FULLY_CONNECTED": Way(
-        _conv_as_connected, phrase("FULLY_CONNECTED at every place, to the rounding of float32")
+        _conv_as_connected,
+        phrase("FULLY_CONNECTED at every place, to the rounding of float32"),
+        moves=True,
     ),
     "CUSTOM": Way(_custom, phrase("TRANSPOSE_CONV with a bias, to the rounding of float32")),
     "CUSTOM:ADD": Way(

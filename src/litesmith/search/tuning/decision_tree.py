@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import NamedTuple
 
 from litesmith.blocks.structure import structure_of
@@ -327,7 +328,8 @@ def _small(state: State) -> Iterator[Candidate]:
         learned = tuple(map(_with_learning, parse(_usual(state, "w4a8"))))
         told = phrase("codes of 4 bits learned on unlabelled samples, block by block")
         yield Candidate("int4-learned", "int4", text_of(learned), told)
-        yield Candidate("int4-trained", "int4", f"{state.tidy}qat(to=w4a8)", why)
+        front = takewhile(lambda step: not isinstance(step, Quantize), learned)
+        yield Candidate("int4-trained", "int4", text_of((*front, Qat(to="w4a8"))), why)
 
 
 def _with_learning(step: Step) -> Step:

@@ -12,6 +12,9 @@ from litesmith.phrases import Phrase, phrase
 
 CANDIDATE, VERIFIED, TIMED = "candidate", "verified", "timed"
 FITS, MISSES, REFUSED, SET_ASIDE = "fits", "misses", "refused", "set aside"
+
+# Misses by its estimate, though by so little that chance may be what it misses by.
+NEAR = "near"
 RUNNING, STOPPED, DONE = "running", "stopped", "done"
 FLOAT = "float"
 

@@ -218,6 +218,23 @@ def test_a_wider_budget_is_no_harder(
         assert RANK[verdict(rooms[0])] <= RANK[verdict(rooms[1])]
 
 
+@pytest.mark.parametrize(
+    ("estimate", "half", "is_near"),
+    [
+        (-0.004, 0.01, True),
+        (-0.006, 0.01, False),  # more than a standard error
+        (0.0, 0.01, False),
+        (0.004, 0.01, False),
+        (-0.004, 0.0, False),
+        (math.nan, math.nan, False),
+    ],
+)
+def test_near_is_what_chance_may_have_missed_by(
+    estimate: float, half: float, is_near: bool
+) -> None:
+    assert Room(estimate, estimate - half, estimate + half).is_near is is_near
+
+
 @given(st.integers(1, 2000), st.integers(0, 2000))
 def test_a_drop_that_is_just_allowed_is_inside(count: int, lost: int) -> None:
     assume(lost <= count * 0.9)

@@ -1,7 +1,7 @@
 """Candidates to verify on held-out samples."""
 
 from litesmith.evidence.records import Speed
-from litesmith.evidence.tuning import FLOAT
+from litesmith.evidence.tuning import FLOAT, MISSES, NEAR
 from litesmith.search.trial.tried_model import TriedModel, is_better
 from litesmith.search.tuning.proof import find_provable
 from litesmith.timing.statistics import FASTER, SAME, UNCLEAR
@@ -22,6 +22,17 @@ def test_the_last_one_is_who_has_most_room() -> None:
     quick = [record(f"q{n}", ratio=0.3 + 0.03 * n, room=0.0) for n in range(5)]
     sure = record("sure", ratio=0.9, room=0.01)
     assert asked(record(FLOAT, ratio=1.0), *quick, sure) == ["q0", "q1", "q2", "sure"]
+
+
+def test_who_nearly_misses_is_asked_about_first_where_it_costs_far_less() -> None:
+    first, fits = record(FLOAT, ratio=1.0), record("fits", ratio=0.5)
+    near = record("near", ratio=0.4, status=NEAR, room=-0.004)
+    nearer = record("nearer", ratio=0.42, status=NEAR, room=-0.002)
+    assert asked(first, fits, near, nearer) == ["nearer", "fits"]
+    assert asked(first, near) == ["near"]
+    assert asked(first, fits, record("same", ratio=0.47, status=NEAR, room=-0.002)) == ["fits"]
+    assert asked(first, fits, record("misses", ratio=0.1, status=MISSES, room=-0.1)) == ["fits"]
+    assert asked(first, record("slow", ratio=1.3, status=NEAR, room=-0.002)) == []
 
 
 def test_what_is_no_faster_beyond_the_noise_is_not_proven() -> None:

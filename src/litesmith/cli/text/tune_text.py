@@ -28,7 +28,13 @@ from litesmith.units import (
     total_text,
 )
 
-_STYLES = {"fits": "green", "misses": "yellow", "refused": "red", "set aside": "dim"}
+_STYLES = {
+    "fits": "green",
+    "near": "yellow",
+    "misses": "yellow",
+    "refused": "red",
+    "set aside": "dim",
+}
 
 
 class Live(Screen):

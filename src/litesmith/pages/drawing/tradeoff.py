@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Generic, NamedTuple, TypeVar
 
 from litesmith.evidence.records import Score
-from litesmith.evidence.tuning import FLOAT, MISSES
+from litesmith.evidence.tuning import FLOAT, MISSES, NEAR
 from litesmith.lang.language import say
 from litesmith.pages.drawing.plot import (
     BOTTOM,
@@ -380,7 +380,7 @@ def _shape(entry: Entry, record: TuneFolder) -> str:
         return "star"
     if entry.name == FLOAT:
         return "square"
-    return "cross" if entry.status == MISSES else "circle"
+    return "cross" if entry.status in (MISSES, NEAR) else "circle"
 
 
 def _labelled(

@@ -7,6 +7,7 @@ from litesmith.evidence.tuning import (
     FITS,
     FLOAT,
     MISSES,
+    NEAR,
     REFUSED,
     SET_ASIDE,
     PathStep,
@@ -72,6 +73,7 @@ def path(record: TuneFolder) -> Html | None:
 # status of the best trial of a branch -> what that answers
 _ANSWERS = {
     FITS: phrase("yes"),
+    NEAR: phrase("nearly"),
     MISSES: phrase("no"),
     SET_ASIDE: phrase("no"),
     REFUSED: phrase("not possible"),

@@ -30,6 +30,7 @@ from litesmith.phrases import phrase
 
 _SIGNS: dict[str, str] = {
     phrase("fits"): "✓",
+    phrase("near"): "≈",
     phrase("misses"): "✕",
     phrase("refused"): "⊘",
     phrase("set aside"): "–",

@@ -11,7 +11,7 @@ from litesmith.arguments import argument
 from litesmith.errors import BadInput
 from litesmith.evidence.codec import finite
 from litesmith.evidence.records import Score, Speed
-from litesmith.evidence.tuning import FITS, FLOAT, MISSES, RoomLeft, Tried
+from litesmith.evidence.tuning import FITS, FLOAT, MISSES, NEAR, RoomLeft, Tried
 from litesmith.micro.boards import Room as MicroRoom
 from litesmith.phrases import phrase
 from litesmith.search.trial.target_place import Place, describe_left
@@ -143,6 +143,11 @@ class Room(NamedTuple):
         ends = (left.estimate, left.low, left.high)
         estimate, low, high = (math.nan if end is None else end for end in ends)
         return Room(estimate, low, high, left.reason)
+
+    @property
+    def is_near(self) -> bool:
+        """True where the estimate is outside by no more than its standard error."""
+        return 0 > self.estimate >= -(self.high - self.low) / (2 * _Z)
 
 
 def at_look(room: Room, look: int) -> Room:
@@ -424,9 +429,10 @@ class Goal:
         found = details.accuracy
         room, latency = self.budget.room(found), details.latency
         over = self.limits.misses(details, latency and latency.p50_us)
-        fits = not self.is_missed(found) and not over
+        missed = NEAR if room.is_near else MISSES
+        status = MISSES if over else missed if self.is_missed(found) else FITS
         left = RoomLeft(*map(finite, room[:3]), reason=room.reason, allowed=self.allowed(found))
-        judged = replace(details, room=left, status=FITS if fits else MISSES)
+        judged = replace(details, room=left, status=status)
         if details.name == FLOAT:
             found = replace(found, against=None)
         told = describe_score(found, room), _describe_time(latency), describe_memory(details)

@@ -1,5 +1,6 @@
 """The end of a search: the choice proven on held-out samples, timed in earnest, and looked into."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
@@ -21,6 +22,7 @@ from litesmith.evidence.tuning import (
     FITS,
     FLOAT,
     MISSES,
+    NEAR,
     SET_ASIDE,
     TIMED,
     LayerRow,
@@ -61,6 +63,9 @@ _PATIENT = Rule(width=0.02, least_seconds=3.0, most_seconds=9.0)
 # The held-out samples are asked about so many models at most: each one more makes it likelier
 # that one passes by luck.
 _MOST_VERIFIED = 4
+
+# Who misses nearly is asked about where it costs no more than this part of who fits.
+_FAR_LESS = 0.9
 
 # Models that take part in the proof's run beside the best; samples that layers are compared on, and
 # those among which the answers that differ most are looked for.
@@ -112,7 +117,7 @@ def prove(trials: TuneTrials, targets: Sequence[Place]) -> Proof:
     for record in find_provable(trials.records.values(), trials.goal.minimize):
         held = trials.verify(record)
         seen.append(held)
-        if held.status == MISSES:
+        if held.status != FITS:
             continue
         times = _times(trials, held, targets)
         if limits.misses(held.details, times.speed and times.speed.p50_us):
@@ -147,16 +152,22 @@ def _has_no_better(trials: TuneTrials, seen: Sequence[TriedModel]) -> bool:
 
 def find_provable(records: Iterable[TriedModel], minimize: str) -> list[TriedModel]:
     """Candidates to verify on held-out samples: those that cost least, and cost less than the model
-    as it came; one of them may be who has most room, lest nothing holds."""
+    as it came; one of them may be who has most room, lest nothing holds. Before them comes who may
+    have missed by chance, where it costs far less."""
     known = list(records)
-    first = next((record for record in known if record.name == FLOAT), None)
-    cheaper = [
-        record
-        for record in takewhile(lambda record: record.name != FLOAT, rank(known, minimize))
-        if first is None or is_better(record, first, minimize, record.latency) is not False
-    ]
+    original = next((record for record in known if record.name == FLOAT), None)
+
+    def is_worthy(record: TriedModel) -> bool:
+        told = original and is_better(record, original, minimize, record.latency)
+        return told is not False
+
+    fitting = takewhile(lambda record: record.name != FLOAT, rank(known, minimize))
+    cheaper = [record for record in fitting if is_worthy(record)]
     first, rest = cheaper[: _MOST_VERIFIED - 1], cheaper[_MOST_VERIFIED - 1 :]
-    return first + sorted(rest, key=lambda record: -record.room.estimate)[:1]
+    first += sorted(rest, key=lambda record: -record.room.estimate)[:1]
+    most = _FAR_LESS * (first[0].cost(minimize) or 0.0) if first else math.inf
+    near = [one for one in known if one.status == NEAR and (one.cost(minimize) or math.inf) < most]
+    return sorted(filter(is_worthy, near), key=lambda one: -one.room.estimate)[:1] + first
 
 
 def _times(trials: TuneTrials, held: TriedModel, targets: Sequence[Place]) -> Proof:

@@ -17,6 +17,7 @@ from litesmith.evidence.tuning import (
     FITS,
     FLOAT,
     MISSES,
+    NEAR,
     REFUSED,
     SET_ASIDE,
     TUNE_KINDS,
@@ -470,9 +471,9 @@ def _describe(found: list[TriedModel]) -> str:
     """What came of a branch: that of its best."""
     if not found:
         return phrase("nothing to try")
-    order = {FITS: 0, MISSES: 1, SET_ASIDE: 2, REFUSED: 3}
-    best = min(found, key=lambda r: order.get(r.status, 4))
+    order = {FITS: 0, NEAR: 1, MISSES: 2, SET_ASIDE: 3, REFUSED: 4}
+    best = min(found, key=lambda r: order.get(r.status, len(order)))
     no = phrase("no")
-    word = {FITS: phrase("yes"), MISSES: no, SET_ASIDE: no, REFUSED: phrase("not possible")}
-    told = word.get(best.status, "")
+    words = {FITS: phrase("yes"), NEAR: phrase("nearly"), REFUSED: phrase("not possible")}
+    told = words.get(best.status, no if best.status in order else "")
     return phrase("{word}: {name}, {reason}", told, best.name, best.trial.reason)

@@ -23,8 +23,6 @@ from litesmith.data.preparation import Preparation
 from litesmith.data.sources import open_data
 from litesmith.units import bytes_text, gain_text, score_text
 
-LAYERS = ("CONV_2D", "FULLY_CONNECTED")
-
 
 class Bar(NamedTuple):
     """What is asked of a file's top-1, in points: at least so much, or a distance from float.
@@ -57,7 +55,7 @@ class Bar(NamedTuple):
 
 
 class Variant(NamedTuple):
-    """One file to make: a scheme, or a recipe in which CLASSIFIER is the last layer's number."""
+    """One file to make: a scheme, or a recipe."""
 
     name: str
     bar: Bar
@@ -65,15 +63,16 @@ class Variant(NamedTuple):
     samples: int | None = None
 
 
-INT4 = "int4, stem, depthwise and classifier int8"
-SOME_INT4 = (
-    "equalize | quantize(to=w4a8, keep=[0, DEPTHWISE_CONV_2D, CLASSIFIER]) | quantize | round"
-)
 NEAR = (
     Variant("int16x8", Bar(moved=0.3)),
     Variant("float16", Bar(moved=0.2)),
     Variant("dynamic", Bar(moved=0.6)),
 )
+
+
+def four_bits(*, w4a8: float, dynamic: float) -> tuple[Variant, ...]:
+    """Both schemes of 4-bit weights, and what each may lose."""
+    return Variant("w4a8", Bar(lost=w4a8)), Variant("dynamic-int4", Bar(lost=dynamic))
 
 
 class Network(NamedTuple):
@@ -104,7 +103,7 @@ NETWORKS = (
         Preparation(norm="tf"),
         (
             Variant("int8", Bar(least=68.7)),
-            Variant(INT4, Bar(least=67.0), SOME_INT4),
+            *four_bits(w4a8=2.0, dynamic=1.5),
             *NEAR,
         ),
     ),
@@ -120,7 +119,7 @@ NETWORKS = (
         Preparation(mean=(127.0,), std=(128.0,), resize="bicubic"),
         (
             Variant("int8", Bar(least=74.5)),
-            Variant(INT4, Bar(least=73.0), SOME_INT4),
+            *four_bits(w4a8=1.6, dynamic=1.4),
             *NEAR,
         ),
     ),
@@ -132,7 +131,7 @@ NETWORKS = (
         (
             Variant("int8", Bar(lost=1.2)),
             Variant("int8 with equalize", Bar(lost=0.9), "equalize | quantize | correct"),
-            Variant(INT4, Bar(lost=2.5), SOME_INT4),
+            *four_bits(w4a8=2.2, dynamic=1.0),
         ),
     ),
     Network(
@@ -173,10 +172,9 @@ def command(
     given = ["--data", str(data), *(["--samples", str(count)] if count else []), *network.words]
     if variant.name == "float16" or variant.recipe == "upgrade":
         given = []
-    if not variant.recipe:
-        return ["quantize", str(source), "--to", variant.name, *given]
-    layers = [n for n, op in enumerate(litesmith.load(source).main.ops) if op.kind in LAYERS]
-    return ["apply", str(source), variant.recipe.replace("CLASSIFIER", str(layers[-1])), *given]
+    if variant.recipe:
+        return ["apply", str(source), variant.recipe, *given]
+    return ["quantize", str(source), "--to", variant.name, *given]
 
 
 def make(words: list[str], path: Path) -> float:

@@ -30,6 +30,8 @@ def test_who_nearly_misses_is_asked_about_first_where_it_costs_far_less() -> Non
     nearer = record("nearer", ratio=0.42, status=NEAR, room=-0.002)
     assert asked(first, fits, near, nearer) == ["nearer", "fits"]
     assert asked(first, near) == ["near"]
+    more = [record(f"q{n}", ratio=0.5 + 0.03 * n, room=0.0) for n in range(5)]
+    assert asked(first, near, *more) == ["near", "q0", "q1", "q2"]
     assert asked(first, fits, record("same", ratio=0.47, status=NEAR, room=-0.002)) == ["fits"]
     assert asked(first, fits, record("misses", ratio=0.1, status=MISSES, room=-0.1)) == ["fits"]
     assert asked(first, record("slow", ratio=1.3, status=NEAR, room=-0.002)) == []

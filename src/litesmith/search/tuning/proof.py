@@ -163,11 +163,12 @@ def find_provable(records: Iterable[TriedModel], minimize: str) -> list[TriedMod
 
     fitting = takewhile(lambda record: record.name != FLOAT, rank(known, minimize))
     cheaper = [record for record in fitting if is_worthy(record)]
-    first, rest = cheaper[: _MOST_VERIFIED - 1], cheaper[_MOST_VERIFIED - 1 :]
-    first += sorted(rest, key=lambda record: -record.room.estimate)[:1]
-    most = _FAR_LESS * (first[0].cost(minimize) or 0.0) if first else math.inf
+    most = _FAR_LESS * (cheaper[0].cost(minimize) or 0.0) if cheaper else math.inf
     near = [one for one in known if one.status == NEAR and (one.cost(minimize) or math.inf) < most]
-    return sorted(filter(is_worthy, near), key=lambda one: -one.room.estimate)[:1] + first
+    asked = sorted(filter(is_worthy, near), key=lambda one: -one.room.estimate)[:1]
+    places = _MOST_VERIFIED - len(asked) - 1
+    surest = sorted(cheaper[places:], key=lambda record: -record.room.estimate)[:1]
+    return [*asked, *cheaper[:places], *surest]
 
 
 def _times(trials: TuneTrials, held: TriedModel, targets: Sequence[Place]) -> Proof:

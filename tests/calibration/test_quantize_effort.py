@@ -7,7 +7,7 @@ import pytest
 
 from litesmith import BadInput, Builder, CannotApply, Model
 from litesmith.accuracy.evaluate import evaluate_all
-from litesmith.calibration.quantize_effort import EFFORTS, carry_out, plan
+from litesmith.calibration.quantize_effort import EFFORTS, carry_out, plan, with_slow_kinds
 from litesmith.data.sources import open_data
 from litesmith.passes.core.recipe import text_of
 from litesmith.passes.core.schemes import SCHEMES
@@ -50,6 +50,23 @@ def test_numbers_refer_to_the_file_as_it_is() -> None:
         assert text_of(recipe).startswith("quantize(")
     (recipe,) = plan(convnet(), Quantize(keep=("SOFTMAX",)), "default", has_data=True).recipes
     assert text_of(recipe) == "cleanup | fold | fuse | quantize(keep=[SOFTMAX]) | correct"
+
+
+def test_four_bits_leave_float_what_is_slow_in_integers() -> None:
+    b = Builder()
+    x = b.input("image", (1, 24, 24, 16))
+    for seed in range(3):
+        x = b.op("CONV_2D", x, noise(16, 1, 1, 16, seed=seed, scale=0.3), noise(16))
+        x = b.op("PRELU", x, noise(1, 1, 16, seed=seed))
+    model = b.model(x)
+    found = plan(model, Quantize(to="w4a8"), "default", has_data=True)
+    assert "PRELU" not in text_of(found.recipes[0])
+    kept = with_slow_kinds(model, found)
+    (recipe,) = kept.recipes
+    assert all("PRELU" in step.keep for step in recipe if isinstance(step, Quantize))
+    assert kept.notes == ("3 PRELU: left float, as int8 tends to be slower",)
+    named = plan(model, Quantize(to="w4a8", keep=(0,)), "default", has_data=True)
+    assert named.is_named and text_of(named.recipes[0]).startswith("quantize(to=w4a8, keep=[0])")
 
 
 def test_half_precision_is_unpacked_first() -> None:

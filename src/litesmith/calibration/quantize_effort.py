@@ -20,6 +20,7 @@ from litesmith.data.samples import Data
 from litesmith.errors import BadInput, CannotApply
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.edit import regraph, with_graphs
+from litesmith.ir.ops import OPS
 from litesmith.ir.softmax_scores import scores_of
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import Recipe, apply, parse, step_name
@@ -38,6 +39,7 @@ from litesmith.precision.fastest_forms import (
     FastestForms,
     before_quantize,
     fastest_forms,
+    quantize_place,
     suspected_forms,
     with_forms,
 )
@@ -79,11 +81,13 @@ class Plan(NamedTuple):
     """The recipes to choose from, the surest first, and what is to be said about them.
 
     is_measured  False where nothing is to be timed
+    is_named     True where the user named ops, whose forms are settled by that
     """
 
     recipes: tuple[Recipe, ...]
     notes: tuple[str, ...] = ()
     is_measured: bool = True
+    is_named: bool = False
 
 
 class Outcome(NamedTuple):
@@ -108,7 +112,7 @@ def plan(model: Model, step: Quantize, effort: str, *, has_data: bool) -> Plan:
         )
     cured = cures(model, step.to) if has_data else ()
     if effort == "quick":
-        return Plan(((*cured, step),), is_measured=False)
+        return Plan(((*cured, step),), is_measured=False, is_named=bool(step.keep or step.only))
     usual = _DEFAULT[step.to]
     texts = (usual,)
     if effort == "best" and usual != _ALONE:
@@ -127,7 +131,8 @@ def plan(model: Model, step: Quantize, effort: str, *, has_data: bool) -> Plan:
     steps: Recipe = (step,)
     if bits == _FEW_BITS and not names:
         steps = four_bit_steps(before_quantize(model, front), step)
-    return Plan(tuple((*front, *_with(steps, text)) for text in texts), notes)
+    recipes = tuple((*front, *_with(steps, text)) for text in texts)
+    return Plan(recipes, notes, is_named=bool(names))
 
 
 def cures(model: Model, to: str) -> Recipe:
@@ -188,9 +193,8 @@ def carry_out(
     Where the data is spread, workers look at it, but for parts of it that only choices are made by.
     """
     forms = None
-    step = _quantizing(plan)
     plan = _by_structure(model, plan, data, is_integer=target is None)
-    if target is not None and target.kind == "cpu" and not step.keep and not step.only:
+    if target is not None and target.kind == "cpu" and not plan.is_named:
         plan, forms = _by_kernels(model, plan, target)
     done = _carry_out(model, plan, data, spread, progress)
     return done._replace(forms=forms)
@@ -224,6 +228,8 @@ def _by_kernels(model: Model, plan: Plan, target: Target) -> tuple[Plan, Fastest
     """The plan with those ops in float that are faster so. They are timed only where kinds of ops
     are there that tend to be; a plan that is to be quick goes by the kinds alone."""
     recipe, step = plan.recipes[0], _quantizing(plan)
+    if step.to == "w4a8" and step.io == "float":
+        return with_slow_kinds(model, plan), None
     if step.to != "int8" or step.io != "float":
         return plan, None
     found = suspected_forms(model, recipe)
@@ -233,6 +239,28 @@ def _by_kernels(model: Model, plan: Plan, target: Target) -> tuple[Plan, Fastest
         return plan, found
     recipes = tuple(with_forms(recipe, found) for recipe in plan.recipes)
     return plan._replace(recipes=recipes, notes=(*plan.notes, *_kept_notes(found, plan))), found
+
+
+def with_slow_kinds(model: Model, plan: Plan) -> Plan:
+    """The plan of several steps with the kinds of ops in float that tend to be slow in integers:
+    between steps, numbers would be those of other ops. Layers are what the plan is for."""
+    place = quantize_place(plan.recipes[0])
+    found = suspected_forms(model, (*plan.recipes[0][:place], Quantize()))
+    rows = found.slow if found is not None and found.is_other else ()
+    slow = [row for row in rows if not OPS[row.kind].is_layer]
+    if not slow:
+        return plan
+    kinds = tuple(sorted(row.kind for row in slow))
+    recipes = tuple(
+        tuple(
+            replace(step, keep=(*step.keep, *kinds)) if isinstance(step, Quantize) else step
+            for step in recipe
+        )
+        for recipe in plan.recipes
+    )
+    told = ", ".join(f"{row.ops} {row.kind}" for row in slow)
+    note = phrase("{told}, as int8 tends to be slower", phrase("{kinds}: left float", told))
+    return plan._replace(recipes=recipes, notes=(*plan.notes, note))
 
 
 def _kept_notes(found: FastestForms, plan: Plan) -> Iterator[str]:

@@ -6,7 +6,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from litesmith.blocks.structure import structure_of
-from litesmith.calibration.quantize_effort import cures, plan, tidying
+from litesmith.calibration.quantize_effort import cures, plan, tidying, with_slow_kinds
 from litesmith.evidence.tuning import FITS, FLOAT, SET_ASIDE
 from litesmith.ir.ops import OPS, op_macs
 from litesmith.ir.types import Model
@@ -322,10 +322,14 @@ def _small(state: State) -> Iterator[Candidate]:
     why = phrase("weights of 4 bits take half the room of 8")
     if not state.is_small_wanted:
         why = phrase("weights of 4 bits are read in half the time of 8, and each is used once")
-    for to in ("w4a8", "dynamic-int4"):
-        yield Candidate(f"int4-{to.removesuffix('-int4')}", "int4", _usual(state, to), why)
+    integer = plan(state.model, Quantize(to="w4a8"), "default", has_data=True)
+    if state.fastest is not None and not state.integer_io:
+        integer = with_slow_kinds(state.model, integer)
+    recipe = integer.recipes[0]
+    yield Candidate("int4-w4a8", "int4", text_of(recipe), why)
+    yield Candidate("int4-dynamic", "int4", _usual(state, "dynamic-int4"), why)
     if state.is_small_wanted and not state.why_fixed:
-        learned = tuple(map(_with_learning, parse(_usual(state, "w4a8"))))
+        learned = tuple(map(_with_learning, recipe))
         told = phrase("codes of 4 bits learned on unlabelled samples, block by block")
         yield Candidate("int4-learned", "int4", text_of(learned), told)
         front = takewhile(lambda step: not isinstance(step, Quantize), learned)

@@ -10,6 +10,10 @@ from litesmith.ir.types import Record
 from litesmith.phrases import phrase
 
 
+class NoWindow(ValueError):
+    """Not a single window fits, as where a dimension is free and built as 1."""
+
+
 class Slide(NamedTuple):
     """How a window moves along one dimension."""
 
@@ -45,7 +49,7 @@ def slid_size(padding: str, size: int, slide: Slide) -> int:
     needed = 1 if padding == "SAME" else slide.reach
     fits = (size + slide.stride - needed) // slide.stride
     if fits < 1:
-        raise ValueError(
+        raise NoWindow(
             phrase("a window that reaches {reach} does not fit into {size}", slide.reach, size)
         )
     return fits

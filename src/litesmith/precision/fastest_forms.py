@@ -187,7 +187,7 @@ def _no_samples(_: Model) -> NoReturn:
 def _any_ranges(_: Model, tensors: Sequence[Tensor], what: frozenset[str]) -> dict[Tensor, Seen]:
     found = {tensor: Seen(what) for tensor in tensors}
     for tensor, seen in found.items():
-        channels = max(1, *tensor.shape[-1:])
+        channels = max((1, *tensor.shape[-1:]))
         seen.add(np.stack([np.full(channels, end, np.float32) for end in (-1, 1)]))
     return found
 

@@ -181,6 +181,17 @@ def test_on_a_file_beside_its_float_model() -> None:
     assert to_bytes(apply(plain, "correct", given).model) == to_bytes(together)
 
 
+@pytest.mark.parametrize("step", ["correct", "round"])
+def test_a_window_larger_than_a_free_dimension_is_refused(step: str) -> None:
+    """What is free is built as 1, where not a single window fits."""
+    b = Builder()
+    x = b.input("sound", (1, 1, -1, 1))
+    made = b.op("CONV_2D", x, noise(8, 1, 64, 1), noise(8), padding="VALID", shape=(1, 1, 1, 8))
+    model = b.model(made)
+    with pytest.raises(CannotApply, match=f"{step}: a window that reaches 64 does not fit into 1"):
+        apply(model, f"quantize(to=dynamic) | {step}", context(model))
+
+
 def test_what_it_cannot_do_without() -> None:
     model = middle()
     plain = apply(model, "quantize", context(model)).model

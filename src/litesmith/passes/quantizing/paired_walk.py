@@ -18,7 +18,7 @@ from litesmith.ir.edit import with_ops
 from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Graph, Model, Op, Quant, Tensor
-from litesmith.ir.window import slides
+from litesmith.ir.window import NoWindow, slides
 from litesmith.numeric.kernels import evaluate
 from litesmith.numeric.patches import mean_window
 from litesmith.passes.core.layers import Layer, layers_of, real_bias, real_values, rebuilt
@@ -95,6 +95,17 @@ def walk(
     """The model after `edit` of every layer, each with its bias corrected for the new weight, on at
     most so many samples. Where it is `paired`, all that the float model's layers read is held too.
     """
+    try:
+        return _walk(model, context, step, edit, samples, paired)
+    except NoWindow as error:
+        raise CannotApply(
+            "{step}: {error}; give the model sizes with resize", step, error
+        ) from None
+
+
+def _walk(
+    model: Model, context: Context, step: str, edit: Edit, samples: int, paired: bool
+) -> Walked:
     tools = context.need_tools(step)
     if context.reference is None:
         raise CannotApply(

@@ -158,8 +158,10 @@ def rivals(file: Path, model: Model, samples: Path, folder: Path, peer: str) -> 
     if peer and len(model.main.inputs) == 1:
         named = folder / "named.tflite"
         litesmith.save(with_signature(model), named)
+        calls = folder / "calls.npy"
+        np.save(calls, np.load(samples)[:, None])
         for name, way in (("peer int8", "minmax+float"), ("peer dynamic", "dynamic")):
-            found = peers(peer, named, samples, folder / f"{name}.tflite", way)
+            found = peers(peer, named, calls, folder / f"{name}.tflite", way)
             if found.failure:
                 print(f"  {file.stem} {name}: {found.failure}")
             else:

@@ -1,8 +1,9 @@
 """What each scheme of `quantize` costs in accuracy, without training.
 
 Every file is made by the command line, read back from disk and scored in LiteRT on the validation
-images, all files of a network in one pass. Bar: the numbers of `NETWORKS`, and for the legacy uint8
-MobileNet v2 after `upgrade` at most 0.3 pt from the original.
+images, all files of a network in one pass; with `--peer` also int8 by ai-edge-quantizer. Bar: the
+numbers of `NETWORKS`, and for the legacy uint8 MobileNet v2 after `upgrade` at most 0.3 pt from the
+original.
 """
 
 import os
@@ -14,6 +15,8 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import NamedTuple
 
+import numpy as np
+from peer import SOURCES, WAYS, gathered, peers, with_signature
 from report import print_table, tell_figure, verdict_line
 from stock import ASSETS, MISSING, arguments, want_folder
 
@@ -186,6 +189,25 @@ def make(words: list[str], path: Path) -> float:
     return perf_counter() - start
 
 
+def peer_files(
+    network: Network, source: Path, data: Path, folder: Path, options: Namespace
+) -> list[Made]:
+    """int8 by ai-edge-quantizer, in each way that it has, from the same samples."""
+    count, made = options.samples or network.samples or 256, list[Made]()
+    samples, named = folder / "samples.npy", folder / "named.tflite"
+    np.save(samples, gathered(source, data, count, held_out=False))
+    litesmith.save(with_signature(litesmith.load(source)), named)
+    for way, told in WAYS.items():
+        start = perf_counter()
+        found = peers(options.peer, named, samples, folder / f"{way}.tflite", way)
+        if found.failure:
+            print(f"{source.stem}, {told}: {found.failure}")
+            continue
+        variant = Variant(f"int8, {told}", Bar(least=0.0))
+        made.append(Made(variant, found.path, perf_counter() - start))
+    return made
+
+
 def rows(
     network: Network, source: Path, made: list[Made], data: Path, samples: int | None
 ) -> list[tuple[str, ...]]:
@@ -238,6 +260,8 @@ def run(network: Network, variants: tuple[Variant, ...], options: Namespace) -> 
             path = Path(folder) / f"{number}.tflite"
             words = command(network, variant, source, data / network.calibration, samples)
             made.append(Made(variant, path, make(words, path)))
+        if options.peer and source.stem in SOURCES and variants[0].name == "int8":
+            made += peer_files(network, source, data, Path(folder), options)
         lines = rows(network, source, made, data / network.validation, samples)
     head = ("model", "scheme", "size", "top-1", "difference, 95 %", "bar", "made in", "")
     print_table(head, lines)
@@ -262,6 +286,7 @@ def main() -> int:
         help="parts: v1_0.25, int8, 'v1_1.0_224.tflite int8'",
     )
     parser.add_argument("--samples", type=int, help="fewer to calibrate and to score with")
+    parser.add_argument("--peer", default="", help="a Python that has ai-edge-quantizer")
     options = parser.parse_args()
     models, data = want_folder(options.models, "--models"), want_folder(options.data, "--data")
     lost = missing(models, data)

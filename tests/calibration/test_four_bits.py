@@ -54,6 +54,13 @@ def test_a_mobile_network_runs_in_fast_kernels(to: str, tmp_path: Path) -> None:
     assert worst(model, made, few(model, seed=1)) > 15
 
 
+def test_convolutions_stay_where_no_cpu_runs_them() -> None:
+    model = mobile()
+    made = apply(model, four_bit_steps(model, Quantize(to="w4a8"), on_cpu=False), context(model))
+    kinds = ["CONV_2D int8", "CONV_2D int4", *["DEPTHWISE_CONV_2D int8", "CONV_2D int4"] * 2]
+    assert stored(made.model) == [*kinds, "FULLY_CONNECTED int4"]
+
+
 def test_the_smallest_layers_keep_eight_bits() -> None:
     b = Builder()
     x = b.input("x", (1, 64))

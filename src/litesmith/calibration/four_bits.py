@@ -25,11 +25,16 @@ _SMALL = 0.04
 _BLOCK = 32
 
 
-def four_bit_steps(model: Model, step: Quantize) -> Recipe:
-    """What takes a tidy model to weights of 4 bits in place of one step that names no op."""
-    said = apply(model, _AS_CONNECTED, Context())
-    front = _AS_CONNECTED if said.touched else ()
-    model = said.model
+def four_bit_steps(model: Model, step: Quantize, *, on_cpu: bool = True) -> Recipe:
+    """What takes a tidy model to weights of 4 bits in place of one step that names no op.
+
+    Convolutions stay where others than a CPU's kernels run them: TensorFlow Lite Micro has no scale
+    a channel for FULLY_CONNECTED, and NPUs are made for CONV_2D.
+    """
+    front: Recipe = ()
+    if on_cpu:
+        said = apply(model, _AS_CONNECTED, Context())
+        front, model = (_AS_CONNECTED if said.touched else ()), said.model
     whole = _whole_layers(model)
     coarse = [n for n, layer in whole.items() if n not in _fine(whole)]
     fine = [n for n in whole if n not in coarse]

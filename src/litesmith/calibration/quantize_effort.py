@@ -102,8 +102,8 @@ class Outcome(NamedTuple):
     forms: FastestForms | None = None
 
 
-def plan(model: Model, step: Quantize, effort: str, *, has_data: bool) -> Plan:
-    """What an effort means for a model and a scheme."""
+def plan(model: Model, step: Quantize, effort: str, *, has_data: bool, on_cpu: bool = True) -> Plan:
+    """What an effort means for a model and a scheme, for a CPU or for what takes integers only."""
     if effort not in EFFORTS:
         raise BadInput("no effort {effort!r}; there are {efforts}", effort, ", ".join(EFFORTS))
     if step.to not in SCHEMES:
@@ -130,7 +130,7 @@ def plan(model: Model, step: Quantize, effort: str, *, has_data: bool) -> Plan:
     front = (*tidying(model, names, dense=bits <= 8), *cured)
     steps: Recipe = (step,)
     if bits == _FEW_BITS and not names:
-        steps = four_bit_steps(before_quantize(model, front), step)
+        steps = four_bit_steps(before_quantize(model, front), step, on_cpu=on_cpu)
     recipes = tuple((*front, *_with(steps, text)) for text in texts)
     return Plan(recipes, notes, is_named=bool(names))
 

@@ -159,7 +159,8 @@ def quantize(
     preparation = read_preparation(**options)
     given = Calibration(data, preparation, samples, random_data, trust_data)
     source = open_source(model)
-    todo = plan(source.model, step, effort, has_data=given.is_given)
+    on_cpu = target.kind == "cpu" and io == "float" and not fully_integer
+    todo = plan(source.model, step, effort, has_data=given.is_given, on_cpu=on_cpu)
     _refuse_early(source, step, given)
     if given.is_given:
         _refuse_options(source.model, todo)

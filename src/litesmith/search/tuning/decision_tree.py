@@ -322,8 +322,10 @@ def _small(state: State) -> Iterator[Candidate]:
     why = phrase("weights of 4 bits take half the room of 8")
     if not state.is_small_wanted:
         why = phrase("weights of 4 bits are read in half the time of 8, and each is used once")
-    integer = plan(state.model, Quantize(to="w4a8"), "default", has_data=True)
-    if state.fastest is not None and not state.integer_io:
+    on_cpu = not state.integer_io and not state.arrange
+    step = Quantize(to="w4a8")
+    integer = plan(state.model, step, "default", has_data=True, on_cpu=on_cpu)
+    if state.fastest is not None and on_cpu:
         integer = with_slow_kinds(state.model, integer)
     recipe = integer.recipes[0]
     yield Candidate("int4-w4a8", "int4", text_of(recipe), why)

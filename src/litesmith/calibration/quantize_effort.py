@@ -242,12 +242,14 @@ def _by_kernels(model: Model, plan: Plan, target: Target) -> tuple[Plan, Fastest
 
 
 def with_slow_kinds(model: Model, plan: Plan) -> Plan:
-    """The plan of several steps with the kinds of ops in float that tend to be slow in integers:
-    between steps, numbers would be those of other ops. Layers are what the plan is for."""
+    """The plan of several steps with the kinds of ops in float that had better be float throughout,
+    by what they took elsewhere: behind a step, numbers are those of other ops. Layers are what the
+    plan is for."""
     place = quantize_place(plan.recipes[0])
     found = suspected_forms(model, (*plan.recipes[0][:place], Quantize()))
-    rows = found.slow if found is not None and found.is_other else ()
-    slow = [row for row in rows if not OPS[row.kind].is_layer]
+    if found is None:
+        return plan
+    slow = [row for row in found.kept if row.kind in found.keep and not OPS[row.kind].is_layer]
     if not slow:
         return plan
     kinds = tuple(sorted(row.kind for row in slow))

@@ -17,6 +17,7 @@ from litesmith.cli.options.topics import GROUPS, TOPICS
 from litesmith.lang import language
 from litesmith.lang.language import LANGUAGES
 from litesmith.passes import STEPS
+from litesmith.passes.core.recipe import parse, text_of
 from litesmith.search.trial.target_place import Place
 from tests.cli.test_cli import litesmith
 
@@ -112,3 +113,8 @@ def test_help_of_a_command_and_of_nothing() -> None:
 def test_the_list_of_commands_names_them_all() -> None:
     app = make_app()
     assert {*app.list_commands(click.Context(app))} == {*COMMANDS, "help", "completion"}
+
+
+@pytest.mark.parametrize("recipe", [typed for typed, _ in TOPICS["recipes"].rows])
+def test_every_recipe_that_help_shows_is_one(recipe: str) -> None:
+    assert text_of(parse(recipe)).partition("(")[0] == recipe.partition("(")[0]

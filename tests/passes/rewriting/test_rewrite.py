@@ -16,6 +16,7 @@ from litesmith.ir.check import problems
 from litesmith.ir.types import Model, Quant, Tensor
 from litesmith.passes.core.recipe import apply
 from litesmith.passes.rewriting.rewrite import WAYS, ways_for
+from litesmith.passes.tidy.resize import Resize
 from litesmith.tflite.write import to_bytes
 from tests.draws import draws
 from tests.op_cases_shaping import CASES
@@ -281,6 +282,19 @@ def test_integer_windows_of_one_place_are_connected(to: str, codes: int) -> None
         for a, b in zip(run(before, seed), run(after, seed), strict=True):
             step = float(after.main.ops[-1].inputs[0].quant.scale[0])  # type: ignore[union-attr]
             np.testing.assert_allclose(a, b, rtol=0, atol=1.001 * codes * step)
+
+
+def test_windows_of_one_place_are_connected_whatever_the_batch() -> None:
+    b = Builder()
+    x = b.input("x", (-1, 6, 5, 4))
+    model = b.model(windowed(1)(b, x))
+    change = apply(model, "rewrite(ops=[CONV_2D:FULLY_CONNECTED])")
+    assert change.touched and change.model.main.outputs == model.main.outputs
+    for size in (1, 3):
+        sized = (Resize((f"x={size},6,5,4",)),)
+        one, other = (apply(m, sized).model for m in (model, change.model))
+        same(one, other)
+        assert other.main.outputs[0].shape == (size, 6, 5, 8)
 
 
 def test_weights_of_other_types_stay_in_their_convolution() -> None:

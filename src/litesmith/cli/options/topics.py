@@ -89,7 +89,7 @@ TOPICS = {
             ("quantize(to=int8)", phrase("stores and computes in small numbers")),
             ("relayout", phrase("chooses the order of axes with the fewest transposes")),
             ("replace", phrase("puts a custom op in the place of a pattern")),
-            ("resize(shape=[x=1,320])", phrase("fixes the sizes of inputs")),
+            ('resize(shape=["x=1,320"])', phrase("fixes the sizes of inputs")),
             ("rewrite(ops=[PRELU])", phrase("expresses ops by others that a target supports")),
             ("round", phrase("rounds weights so that layer outputs stay closest; for int4")),
             ("smooth", phrase("moves large channels of a normalization into weights")),

@@ -170,7 +170,6 @@ def _conv_as_connected(parts: Parts, op: Op) -> None:
         raise Unfit(phrase("its channels are in groups"))
     if weight.data is None or weight.sparsity or (source.dtype, weight.dtype) not in _CONNECTED:
         raise Unfit(phrase("its weights are computed, or of a type that is not taken over"))
-    refuse_free(source)
     shape = weight.shape[0], weight.shape[-1]
     data = weight.data if DTYPES[weight.dtype].is_packed else weight.data.reshape(shape)
     parts.end(

@@ -63,6 +63,8 @@ class Told(NamedTuple):
 
 
 TASKS, COST, TUNE = "tasks.py --more ZOO", "quantize_cost.py --peer PYTHON", "tune.py --peer PYTHON"
+INT8 = 'quantize.py --only " int8" --peer PYTHON'
+W4A8, BLOCKS = "quantize.py --only w4a8", "quantize.py --only dynamic-int4"
 MATRIX = "matrix.py --more ZOO --skip commands --peer PEER"
 TRAIN = 'train.py --only "int8 QAT" zeros clusters'
 IRIS = "litesmith quantize iris_landmark.tflite --random-data -o OUT.tflite"
@@ -90,8 +92,9 @@ MINUTES = {
     "fuzz.py": 4,
     "int16x8.py": 6,
     "honesty.py": 12,
-    'quantize.py --only " int8"': 12,
-    'quantize.py --only "int4, stem"': 15,
+    INT8: 14,
+    W4A8: 8,
+    BLOCKS: 8,
     "quantize.py --only dynamic": 8,
     "tune.py --only cost": 4,
     "gate.py": 60,
@@ -121,8 +124,9 @@ QUICK = {
     "custom_ops.py": "--seconds 1 --runs 200",
     "fuzz.py": "--count 200",
     "honesty.py": "--count 3 --ab-count 1 --seconds 1",
-    'quantize.py --only " int8"': "--samples 20",
-    'quantize.py --only "int4, stem"': "--samples 20",
+    INT8: "--samples 20",
+    W4A8: "--samples 20",
+    BLOCKS: "--samples 20",
     "quantize.py --only dynamic": "--samples 20",
     "gate.py": "--unchanged 1 --count 1",
     "interrupted.py": "--kills 1",
@@ -139,7 +143,6 @@ QUICK = {
 # Those that no option cuts short.
 LONG = ("cluster.py", TRAIN, TUNE, "int16x8.py", "operators.py")
 
-INT8, INT4 = 'quantize.py --only " int8"', 'quantize.py --only "int4, stem"'
 V1, V1_SMALL = "mobilenet_v1_1.0_224", "mobilenet_v1_0.25_224"
 LITE, RESNET, V2 = "efficientnet_lite0_f32", "pretrainedResnet", "mobilenet_v2_torchvision"
 SWISH = "A hard swish on 200,704 numbers: 73.5 µs as four ops"
@@ -162,18 +165,26 @@ FIGURES: tuple[Figure, ...] = (
     *_seen("`cleanup \\| fold \\| fuse` on 17 models", "tidy.py --seconds 8", ("models", 17, 17)),
     *_seen("outputs identical, none larger, none slower", "tidy.py --seconds 8",
              (MISSED, *NONE_MISSED)),
-    *_seen("top-1 69.15 → 68.90, 51.35 → 51.63, 75.00 → 74.80, 86.68 → 86.40", INT8,
-             (f"{V1} int8 top-1", 0.68895, 0.68905), (f"{V1_SMALL} int8 top-1", 0.51625, 0.51640),
-             (f"{LITE} int8 top-1", 0.74795, 0.74805), (f"{RESNET} int8 top-1", 0.86395, 0.86405)),
-    *_seen("MobileNet v1 1.0 69.15 → 67.97 at 2.99 MB of 16.9", INT4,
-             (f"{V1} int4, stem, depthwise and classifier int8 top-1", 0.67965, 0.67980),
-             (f"{V1} int4, stem, depthwise and classifier int8 bytes", 2.985e6, 2.995e6)),
-    *_seen("EfficientNet-Lite0 75.00 → 74.58 at 3.78 MB of 18.6", INT4,
-             (f"{LITE} int4, stem, depthwise and classifier int8 top-1", 0.74570, 0.74585),
-             (f"{LITE} int4, stem, depthwise and classifier int8 bytes", 3.775e6, 3.785e6)),
-    *_seen("MobileNet v2 of torchvision 71.20 → 69.02 at 3.05 MB of 14.1", INT4,
-             (f"{V2} int4, stem, depthwise and classifier int8 top-1", 0.69015, 0.69025),
-             (f"{V2} int4, stem, depthwise and classifier int8 bytes", 3.045e6, 3.055e6)),
+    *_seen("top-1 69.15 → 68.77, 51.35 → 51.51, 75.00 → 74.78, 86.68 → 86.69", INT8,
+             (f"{V1} int8 top-1", 0.6870, 0.6895), (f"{V1_SMALL} int8 top-1", 0.5145, 0.5170),
+             (f"{LITE} int8 top-1", 0.7470, 0.7485), (f"{RESNET} int8 top-1", 0.8635, 0.8675)),
+    *_seen("ai-edge-quantizer 0.10 by default 63.60, 39.98, 74.98, 86.13", INT8,
+             (f"{V1} int8, peer top-1", 0.635, 0.637),
+             (f"{V1_SMALL} int8, peer top-1", 0.399, 0.401),
+             (f"{LITE} int8, peer top-1", 0.749, 0.7505),
+             (f"{RESNET} int8, peer top-1", 0.86, 0.8625)),
+    *_seen("67.73 at 2.54 MB of 16.9, 75.00 → 73.84 at 3.21 MB of 18.6, 71.20 → 69.50 at 2.47 MB",
+             W4A8,
+             (f"{V1} w4a8 top-1", 0.6760, 0.6785), (f"{V1} w4a8 bytes", 2.535e6, 2.545e6),
+             (f"{LITE} w4a8 top-1", 0.7370, 0.7400), (f"{LITE} w4a8 bytes", 3.205e6, 3.215e6),
+             (f"{V2} w4a8 top-1", 0.6935, 0.6965), (f"{V2} w4a8 bytes", 2.465e6, 2.475e6)),
+    *_seen("67.95 at 2.58 MB, 75.00 → 74.10 at 3.11 MB, 71.20 → 71.00 at 2.37 MB", BLOCKS,
+             (f"{V1} dynamic-int4 top-1", 0.6780, 0.6810),
+             (f"{V1} dynamic-int4 bytes", 2.575e6, 2.585e6),
+             (f"{LITE} dynamic-int4 top-1", 0.7395, 0.7425),
+             (f"{LITE} dynamic-int4 bytes", 3.105e6, 3.12e6),
+             (f"{V2} dynamic-int4 top-1", 0.7085, 0.7115),
+             (f"{V2} dynamic-int4 bytes", 2.365e6, 2.375e6)),
     *_seen("top-1 71.20 → 70.28 (−0.92 pt", INT8, (f"{V2} int8 top-1", 0.70275, 0.70285)),
     *_seen("70.64 (−0.56 pt", INT8, (f"{V2} int8 with equalize top-1", 0.70635, 0.70645)),
     *_seen("within 0.1 pt of float", "quantize.py --only dynamic",

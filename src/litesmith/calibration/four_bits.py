@@ -31,18 +31,18 @@ def four_bit_steps(model: Model, step: Quantize, *, on_cpu: bool = True) -> Reci
     Convolutions stay where others than a CPU's kernels run them: TensorFlow Lite Micro has no scale
     a channel for FULLY_CONNECTED, and NPUs are made for CONV_2D.
     """
+    if SCHEMES[step.to].unpacked:
+        return (step,)
     front: Recipe = ()
     if on_cpu:
         said = apply(model, _AS_CONNECTED, Context())
         front, model = (_AS_CONNECTED if said.touched else ()), said.model
     whole = _whole_layers(model)
-    coarse = [n for n, layer in whole.items() if n not in _fine(whole)]
-    fine = [n for n in whole if n not in coarse]
+    eight = _find_fine(whole)
+    coarse, fine = ([n for n in whole if (n in eight) is told] for told in (False, True))
     if SCHEMES[step.to].is_integer:
         both = (replace(step, keep=tuple(fine)), replace(step, to="int8"))
         return (*front, *(both if fine and coarse else (step,)))
-    if SCHEMES[step.to].unpacked:
-        return (*front, step)
     return (*front, *_useful(model, _by_storing(step, whole, coarse, fine)))
 
 
@@ -52,7 +52,7 @@ def _whole_layers(model: Model) -> dict[int, Layer]:
     return {n: layers[op] for n, op in enumerate(model.main.ops) if op in layers}
 
 
-def _fine(layers: dict[int, Layer]) -> set[int]:
+def _find_fine(layers: dict[int, Layer]) -> set[int]:
     """Depthwise layers, whose few weights a channel has no others to make up for, and the smallest
     of the others."""
     sizes = {n: layer.weight.elements for n, layer in layers.items()}

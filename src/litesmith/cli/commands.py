@@ -690,6 +690,7 @@ COMMANDS = {
                 least=0,
                 help="With dynamic-int4: number of inputs that share a scale.",
                 default="0",
+                show_default="32",
             ),
             EFFORT,
             replace(

@@ -10,7 +10,6 @@ from litesmith.ir.dtype import DTYPES, pack
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import (
     Array,
-    Block,
     Graph,
     Op,
     Quant,
@@ -136,28 +135,28 @@ def real_values(tensor: Tensor) -> Array:
         return values.astype(np.float64)
     quant = tensor.quant
     if quant.block is not None:
-        steps = np.repeat(_block_scales(quant.block), values.shape[-1] // _groups(quant.block), -1)
-        return values * steps.reshape(values.shape)
+        width = values.shape[-1]
+        zero = _of_blocks(quant.block.zero_points, width)
+        return (values - zero) * _of_blocks(quant.block.scales, width)
     scale = along(quant.scale.astype(np.float64), values.ndim, quant.axis)
     return (values - along(quant.zero_point, values.ndim, quant.axis)) * scale
 
 
-def _block_scales(block: Block) -> Array:
-    return block.scales.values().astype(np.float64)
+def _of_blocks(held: Tensor | None, width: int) -> Array:
+    """What each weight has of a number a block."""
+    if held is None:
+        return np.zeros(1)
+    return np.repeat(held.values().astype(np.float64), width // held.shape[-1], axis=-1)
 
 
-def _groups(block: Block) -> int:
-    return block.scales.shape[-1]
-
-
-def scale_rows(weight: Tensor) -> Array:
+def scale_rows(layer: Layer) -> Array:
     """The scales of each channel of a weight: -> (channels, groups of its inputs), float64."""
-    quant = weight.quant
+    quant = layer.weight.quant
     assert quant is not None
     if quant.block is not None:
-        return _block_scales(quant.block).reshape(-1, _groups(quant.block))
-    channels = weight.shape[quant.axis]
-    return np.broadcast_to(quant.scale.astype(np.float64)[:, None], (channels, 1))
+        held = quant.block.scales
+        return held.values().astype(np.float64).reshape(-1, held.shape[-1])
+    return np.broadcast_to(quant.scale.astype(np.float64)[:, None], (layer.channels, 1))
 
 
 def with_scale_rows(quant: Quant, scales: Array) -> Quant:

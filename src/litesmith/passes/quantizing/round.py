@@ -122,7 +122,7 @@ class Round:
             raise CannotApply("its weights or its inputs are infinite or not numbers")
         weights = refitted(original, hessian, cross, mask)
         codes, scales = self._codes(visit, weights, shrunk(hessian, rows))
-        held, held_scales = rows_of(layer.weight.values(), layer.axis), scale_rows(layer.weight)
+        held, held_scales = rows_of(layer.weight.values(), layer.axis), scale_rows(layer)
         wanted = times(original, cross)
         most_gain = MOST_GAIN if quant.per_channel else 1.0
 
@@ -145,7 +145,7 @@ class Round:
         assert weight.quant is not None
         bits = DTYPES[weight.dtype].bits
         ends = _ends(visit.layer, bits)
-        held = scale_rows(weight)
+        held = scale_rows(visit.layer)
         if not weight.quant.per_channel and weight.quant.block is None:
             return rounded(weights, hessian, held, ends), held
         floor = _floor(visit)[:, None]

@@ -1,4 +1,4 @@
-"""The models to choose from: files, patterns and names of the catalogue, each once."""
+"""The models to choose from: files, patterns and names of the catalogue, each listed once."""
 
 import os
 from collections.abc import Collection, Sequence
@@ -26,12 +26,12 @@ from litesmith.units import typed_share
 class ModelCandidate:
     """A model to choose from.
 
-    name       short, and no other's
-    path       its file; None for one that is made here and not written yet
-    digest     of the file
-    parent     the name of what it was made of, and `recipe` how; "" for what was given
+    name       short and unique among the candidates
+    path       the model's file; None for a catalogue network that has not been written yet
+    digest     the digest of the file
+    parent     the name of the candidate this one was made from, by `recipe`; "" for a given model
     is_taught  False where the weights are random numbers
-    notes      what was chosen for the user while it was made
+    notes      what was decided for the user while the candidate was made
     """
 
     name: str
@@ -46,13 +46,13 @@ class ModelCandidate:
 
     @property
     def file(self) -> Path:
-        """Its file, of one that is written."""
+        """The file of a candidate that has been written."""
         assert self.path is not None, f"{self.name} is not written yet"
         return self.path
 
 
 class Listed(NamedTuple):
-    """The candidates, and what is to be said about them."""
+    """The candidates, with notes and warnings about them."""
 
     candidates: tuple[ModelCandidate, ...]
     notes: tuple[str, ...]
@@ -64,10 +64,11 @@ def list_candidates(
     *,
     pretrained: bool = False,
 ) -> Listed:
-    """The candidates that texts name, in their order; each file is opened, and taken once.
+    """Lists the candidates that the texts name, in the same order; each file is opened, and listed
+    once.
 
-    shape       what the step `resize` takes: files are written anew with inputs of these sizes
-    pretrained  whether names of the catalogue have published weights, not random ones
+    shape       argument of the step `resize`: files are rewritten with inputs of these sizes
+    pretrained  whether catalogue networks come with published weights instead of random ones
     """
     if not texts:
         raise BadInput("nothing to choose from: give .tflite files, patterns or catalogue names")
@@ -108,7 +109,7 @@ def _opened(name: str, path: Path, shape: tuple[str, ...]) -> ModelCandidate:
 
 
 def _names(paths: Sequence[Path | NetworkSpec]) -> list[str]:
-    """A name for each file, none of which is that of a network of the catalogue."""
+    """Gives each file a name that no network of the catalogue has."""
     files = [path for path in paths if isinstance(path, Path)]
     taken = {str(path) for path in paths if not isinstance(path, Path)}
     found: list[str] = []
@@ -119,13 +120,13 @@ def _names(paths: Sequence[Path | NetworkSpec]) -> list[str]:
 
 
 def make_distinct(name: str, taken: Collection[str]) -> str:
-    """The name, or one with a number, that none of the taken ones is."""
+    """Returns the name, with a number added if the name is already taken."""
     numbered = (f"{name} {number}" for number in count(2))
     return name if name not in taken else next(one for one in numbered if one not in taken)
 
 
 def _build(network: NetworkSpec, pretrained: bool) -> ModelCandidate:
-    """A network of the catalogue, with published weights or with random numbers."""
+    """Builds a network of the catalogue, with published weights or with random numbers."""
     room, text = catalogue_room(), str(network)
     model = room.load_pretrained(text) if pretrained else room.build(text)
     own = room.find_pretrained(text) if pretrained else None
@@ -142,7 +143,7 @@ def _build(network: NetworkSpec, pretrained: bool) -> ModelCandidate:
 
 
 def _paths(text: str) -> Sequence[Path | NetworkSpec]:
-    """The files of a path or a pattern, or a network of the catalogue."""
+    """The files that a path or pattern matches, or the catalogue network of that name."""
     path = Path(text)
     if is_network(text) and not path.exists():
         return [catalogue_room().parse(text)]
@@ -162,7 +163,7 @@ def _paths(text: str) -> Sequence[Path | NetworkSpec]:
 
 
 def short_names(paths: Sequence[Path]) -> list[str]:
-    """A name for each file: its own without the end, with folders where others are called so."""
+    """Names each file by its stem, and adds folders where several files share a stem."""
     whole = [Path(os.path.abspath(path)) for path in paths]
     parts = [(p.with_suffix("") if p.suffix == ".tflite" else p).parts for p in whole]
     parts = [
@@ -175,7 +176,7 @@ def short_names(paths: Sequence[Path]) -> list[str]:
 
 
 def _depth(own: tuple[str, ...], everyone: Sequence[tuple[str, ...]]) -> int:
-    """How many of the last parts tell a path from all others."""
+    """The number of trailing path parts that distinguish a path from all the others."""
     others = [other for other in everyone if other != own]
     for depth in range(1, len(own)):
         if not any(other[-depth:] == own[-depth:] for other in others):
@@ -184,5 +185,5 @@ def _depth(own: tuple[str, ...], everyone: Sequence[tuple[str, ...]]) -> int:
 
 
 def content_digest(model: Model) -> str:
-    """The digest of the file that a model would be written as."""
+    """The digest of the file that `save` would write for a model."""
     return sha256(to_bytes(model)).hexdigest()

@@ -20,11 +20,11 @@ DEFAULT_FOLDER = Path("chosen")
 
 @dataclass(frozen=True, repr=False)
 class Chosen:
-    """What came out; everything else is in the folder.
+    """The outcome of a choice; the folder holds everything else.
 
     pick     the file to take; None where nothing fits
-    summary  where the choice stands, as choose.json has it
-    fresh    how many measurements were not on record
+    summary  the state of the choice, as choose.json stores it
+    fresh    the number of measurements that were not already on record
     report   the page of the folder; None where none was asked for
     """
 
@@ -41,7 +41,7 @@ class Chosen:
 
     @property
     def facts(self) -> dict[str, object]:
-        """The summary as JSON has it."""
+        """The summary as JSON stores it."""
         return encode_fields(self.summary)
 
     @property
@@ -55,7 +55,7 @@ class Chosen:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is to be said of the times."""
+        """Warnings about the measured times."""
         return self.summary.warnings
 
     @property
@@ -64,7 +64,7 @@ class Chosen:
 
     @property
     def notes(self) -> list[str]:
-        """What was chosen for the user, once for all models that it is true of."""
+        """Decisions made for the user; a note that applies to several models appears once."""
         names: dict[str, list[str]] = {}
         for row in self.summary.candidates:
             for note in row.notes:
@@ -77,11 +77,11 @@ class Chosen:
         return [*self.summary.notes, *told]
 
     def to_rows(self) -> list[dict[str, object]]:
-        """One row a candidate, for a data frame."""
+        """One row per candidate, for a data frame."""
         return list(self.candidates)
 
     def to_json(self) -> dict[str, object]:
-        """What was measured and picked, as `--json` prints it."""
+        """The measurements and the pick, as `--json` prints them."""
         facts = self.facts
         keys = ("pick", "pick_file", "nearest", "reason", "front", "basis", "request", "data")
         return {
@@ -94,19 +94,19 @@ class Chosen:
 
     @property
     def candidates(self) -> tuple[dict[str, object], ...]:
-        """A row for each model, by name and value."""
+        """One row per model, with values by name."""
         return tuple(encode_fields(row) for row in self.summary.candidates)
 
 
 def one_target(on: str | Target) -> Target | Address:
-    """Where models are compared."""
+    """The single target on which the models are compared."""
     if isinstance(on, str) and "," in on:
         raise BadInput("--on {on}: models are compared on one target; give one, as in cpu:2", on)
     return parse_place(on)
 
 
 def carry_out(request: ChooseTask, tell: Tell = silent) -> Chosen:
-    """Measures, picks and writes; what was measured is on disk at every moment."""
+    """Measures, picks and writes; every finished measurement is on disk at once."""
     choosing = Choosing(request, tell)
     with choosing.folder.held():
         try:

@@ -1,4 +1,5 @@
-"""A choice at work: what is asked for, what is made, timed and scored, and where it stands."""
+"""A choice in progress: the request, the models made, timed and scored so far, and the time
+left."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -50,29 +51,29 @@ from litesmith.timing.host import host
 from litesmith.timing.latency import Rule, busy_advice
 from litesmith.workers.engine import Engine, Lost, Worker
 
-# A guess of what a machine computes in a second, for the time that is left.
+# An assumed speed of the machine, to estimate the time left.
 _MACS_A_SECOND = 2e10
 
-# What quantizing takes, in runs of the model for each sample.
+# The cost of quantizing, in runs of the model per sample.
 _QUANTIZING_RUNS = {"quick": 2.0, "default": 8.0, "best": 40.0}
 _CALIBRATED = 256
 
-# Samples that data to learn from is guessed to have.
+# The number of training samples to assume before the data is counted.
 _LEARNED = 2000
 
 
 @dataclass(frozen=True, eq=False)
 class ChooseTask:
-    """What is asked for.
+    """The request of a choice.
 
-    source     the data; None where only time, size and memory are of interest
-    other      data to calibrate on; None takes some of `source`, which is not judged then
-    retrains   True where every candidate learns the data first; `val` is other data to judge by
-    quantized  True for an int8 form of each float candidate beside it, made with `effort`
-    seconds    how long times are taken; None: until they are steady
-    trusted    True where a model that does no better than guessing is to be judged all the same
+    source     the data; None where only time, size and memory matter
+    other      separate calibration data; None sets part of `source` aside, which is then not scored
+    retrains   True where every candidate first learns the data; `val` is separate data to score on
+    quantized  True to add an int8 version of each float candidate, made with `effort`
+    seconds    how long to time; None times until the result is steady
+    trusted    True to score even a model that does no better than guessing
     command    what the user typed, for the records
-    engine     who does the work; None is this machine
+    engine     where the work is done; None means this machine
     """
 
     given: Listed
@@ -112,7 +113,7 @@ class ChooseTask:
 
     @property
     def rule(self) -> Rule:
-        """How times are taken: longer for more models."""
+        """When timing stops: later for more models."""
         if self.seconds is not None:
             return Rule(seconds=self.seconds)
         count = len(self.given.candidates) * (1 + self.quantized)
@@ -120,8 +121,8 @@ class ChooseTask:
 
 
 class ChooseView(NamedTuple):
-    """Where a choice stands: what is going on, seconds left, rows so far, the step that it is in,
-    and what the workers of an engine do."""
+    """The progress of a choice: the current action, the seconds left, the rows so far, the current
+    step and the state of the engine's workers."""
 
     doing: str
     left: float | None
@@ -138,7 +139,7 @@ def silent(_: ChooseView) -> None:
 
 
 class Choosing:
-    """One choice: the candidates, what is known of them, and the folder it is kept in."""
+    """One choice: its candidates, what is known about them, and the folder that stores it."""
 
     def __init__(self, request: ChooseTask, tell: Tell = silent) -> None:
         self.request, self._tell, self._began = request, tell, monotonic()
@@ -159,7 +160,7 @@ class Choosing:
         self._refuse_early()
 
     def measure(self) -> None:
-        """Makes what is to be made, times all in turns, and scores each."""
+        """Makes the missing models, times all of them in turns and scores each."""
         self._expect()
         self._make()
         self._keep()
@@ -219,7 +220,7 @@ class Choosing:
     # The work.
 
     def _expect(self) -> None:
-        """Guesses what there is to do."""
+        """Estimates the work ahead."""
         is_timed = not self.request.quantized and self.trials.knows_times(
             self.candidates, self.request.rule
         )
@@ -237,7 +238,8 @@ class Choosing:
         self._course.expect(weights)
 
     def _make(self) -> None:
-        """The files of catalogue names; the int8 forms, each behind what it was made of."""
+        """Writes the catalogue networks, and the int8 versions, each after the model it is made
+        from."""
         self.candidates = [self.trials.write(c) for c in self.candidates]
         if self._lesson is not None:
             self.candidates = [self._teach(c, self._lesson) for c in self.candidates]
@@ -277,7 +279,7 @@ class Choosing:
         return None if judge is None else judge.calibration
 
     def _teach(self, candidate: ModelCandidate, lesson: Lesson) -> ModelCandidate:
-        """The candidate with a head of its own for the classes of the data."""
+        """Gives the candidate a new head for the classes of the data."""
         name = candidate.name
         self._course.begin(phrase("retrain {name}", name), phrase("retraining {name}", name))
         taught = self.trials.make(
@@ -341,19 +343,19 @@ class Choosing:
         self._tell(self._shown)
 
     def show_workers(self, workers: tuple[Worker, ...]) -> None:
-        """The same view, with what workers do by now."""
+        """Updates the view with the current state of the workers."""
         self._tell(self._shown._replace(workers=workers))
 
     @property
     def basis(self) -> str:
-        """Where accuracy comes from: measured here, published, or nowhere."""
+        """The origin of the accuracies: measured here, published, or none."""
         if self.judges:
             return MEASURED
         return PUBLISHED if any(c.published for c in self.candidates) else NONE
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What made the times noisy."""
+        """Conditions that made the times noisy."""
         told = [words for timed in self._times.values() for words in timed.warnings]
         if any(timed.is_unclear for timed in self._times.values()):
             told.append(busy_advice())
@@ -373,7 +375,7 @@ class Choosing:
 
     @property
     def _groups(self) -> Groups:
-        """The group of each sample that was scored: the same for all."""
+        """The group of each scored sample, which is the same for all candidates."""
         scored = next((name for name in self._each if name in self.judges), None)
         if scored is None:
             return None
@@ -387,7 +389,7 @@ class Choosing:
         self.folder.write_summary(self.summarize(RUNNING))
 
     def summarize(self, state: str) -> ChooseSummary:
-        """Where the choice stands."""
+        """Summarizes the choice in its present state."""
         rows, table = self.rows, self.table
         told = Pick(None, None, phrase("not all is measured yet"))
         if state == DONE:
@@ -415,7 +417,7 @@ class Choosing:
 
     @property
     def _wanted(self) -> ChooseRequest:
-        """The request as the summary has it."""
+        """The request as the summary stores it."""
         request, asked = self.request, self.request.asked
         return ChooseRequest(
             goal=asked.goal(knows_accuracy=self.basis != NONE),
@@ -428,7 +430,7 @@ class Choosing:
         )
 
     def _unknown(self) -> list[str]:
-        """What is to be said of models that no accuracy is known of, where it is of others."""
+        """Notes about models without a known accuracy, where other models have one."""
         names = [o.name for o in self.table.options if o.merit is None]
         if self.basis == NONE or not names or len(names) == len(self.candidates):
             return []

@@ -1,4 +1,4 @@
-"""Makes, times and scores the models to choose from; what is on record is not done again."""
+"""Makes, times and scores the models to choose from, and reuses what is on record."""
 
 import os
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -56,22 +56,22 @@ from litesmith.timing.statistics import UNCLEAR
 from litesmith.timing.turns import Contender
 from litesmith.workers.engine import Engine
 
-# What this process has seen to run: digests of files, each with the target.
+# Models that this process has already run: digest of the file, and target.
 _RAN: set[tuple[str, str]] = set()
 
 _INT8 = Quantize()
 
-# Writes a file, and tells the recipe and what was chosen for the user.
+# Writes a file; returns the recipe and the decisions made for the user.
 Make = Callable[[Path], tuple[str, tuple[str, ...]]]
 Details = MadeModel | TimedModel | ScoredModel
 D = TypeVar("D", MadeModel, TimedModel, ScoredModel)
 
-# Letters of a name that a file is called by: more may be too many for a file system.
+# The number of letters of a name that go into a file name: file systems limit its length.
 _MOST_LETTERS = 50
 
 
 class Quantized(NamedTuple):
-    """The int8 form of a model, and how it was made."""
+    """The int8 version of a model, and how it was made."""
 
     content: Content
     recipe: str
@@ -84,8 +84,8 @@ def quantize(
     target: Target | None = None,
     spread: Spread | None = None,
 ) -> Quantized:
-    """The int8 form of a model; raises where it cannot be made, or gives no numbers. Ops that are
-    faster in float on the target stay float."""
+    """Makes the int8 version of a model; raises where that is impossible or the outputs are not
+    numbers. Ops that are faster in float on the target stay float."""
     todo = plan(model, _INT8, effort, has_data=True)
     done = carry_out(model, todo, few, target=target, spread=spread)
     check(done.change.model)
@@ -97,7 +97,7 @@ def quantize(
 
 
 def quantize_there(effort: str, given: tuple[Pieces], content: Content) -> Quantized:
-    """The same on a worker."""
+    """Runs `quantize` on a worker."""
     data = join_pieces(given[0])
     return quantize(load_content(content), data.few, effort, spread=data.spread)
 
@@ -112,7 +112,7 @@ class ChooseTrials:
         given: Collection[Path] = (),
         engine: Engine | None = None,
     ) -> None:
-        """`given` are files of the user's, which stay as they are; `engine` does the work."""
+        """Never overwrites the user's `given` files; leaves the work to `engine`."""
         self.folder, self.target = folder, target
         self.runner = TrialRunner(folder, CHOOSE_KINDS, target, engine)
         self._builds = RemoteBuilds(engine, quantize_there)
@@ -122,7 +122,7 @@ class ChooseTrials:
     # Files.
 
     def place(self, name: str) -> Path:
-        """Where a model that is made here lies: no two, and none of the user's, in one place."""
+        """The path for a model made here: never a user's file, never shared by two models."""
         folder = self.folder.path / "models"
         folder.mkdir(exist_ok=True)
         letters = (letter if letter.isalnum() or letter in "._-" else "-" for letter in name)
@@ -136,9 +136,10 @@ class ChooseTrials:
     def make(
         self, parent: ModelCandidate, name: str, how: tuple[object, ...], make: Make
     ) -> ModelCandidate:
-        """A model made of another by `make`, unless the same was made before and is still there.
+        """Makes a model from another with `make`, unless the same model was made before and still
+        exists.
 
-        One that takes its parent's name lies beside it.
+        A model that takes its parent's name lies beside the parent.
         """
         place = self.place(name if name != parent.name else f"{name}-retrained")
         key = self._key(MADE, parent.digest, how)
@@ -168,7 +169,7 @@ class ChooseTrials:
         )
 
     def write(self, candidate: ModelCandidate) -> ModelCandidate:
-        """A candidate of the catalogue with its file."""
+        """Writes the file of a catalogue candidate."""
         if candidate.path is not None:
             return candidate
         place = self.place(candidate.name)
@@ -179,7 +180,8 @@ class ChooseTrials:
     def quantize(
         self, parent: ModelCandidate, name: str, calibration: Data | None, effort: str
     ) -> ModelCandidate:
-        """The int8 form of a candidate; raises where it cannot be made, or gives no numbers."""
+        """Makes the int8 version of a candidate; raises where that is impossible or the outputs are
+        not numbers."""
         few = self._few(parent, calibration)
 
         def make(place: Path) -> tuple[str, tuple[str, ...]]:
@@ -193,7 +195,8 @@ class ChooseTrials:
         return self.make(parent, name, (few.digest, effort), make)
 
     def begin(self, parents: Iterable[tuple[ModelCandidate, Data | None]], effort: str) -> None:
-        """Has workers make the int8 forms of candidates, each with its data, all at a time."""
+        """Has the workers make the int8 versions of all candidates at once, each with its
+        own data."""
         for parent, calibration in parents if self.runner.engine is not None else ():
             few = self._few(parent, calibration)
             if self._key(MADE, parent.digest, (few.digest, effort)) in self.runner.known:
@@ -213,7 +216,7 @@ class ChooseTrials:
     def time(
         self, group: Sequence[ModelCandidate], rule: Rule, progress: Progress = silent
     ) -> dict[str, TimedModel]:
-        """What all candidates take, by name, from one interleaved run."""
+        """Times all candidates in one interleaved run; the result is by name."""
         keys = {c.name: self._time_key(c, group, rule) for c in group}
         if not self.knows_times(group, rule):
             contenders = [Contender(c.name, str(c.path), self.target, c.digest) for c in group]
@@ -225,7 +228,7 @@ class ChooseTrials:
         return {name: trial.details for name, trial in found.items() if trial is not None}
 
     def try_out(self, candidates: Sequence[ModelCandidate]) -> None:
-        """Raises where one of the files does not run here; several are tried at a time."""
+        """Runs each file once, several at a time; raises where a file does not run here."""
         target = self.target
         if not isinstance(target, Target):
             return
@@ -240,7 +243,7 @@ class ChooseTrials:
             list(pool.map(run_once, unknown))
 
     def _has_run(self, candidate: ModelCandidate) -> bool:
-        """True where a candidate was timed here before."""
+        """True where the candidate was timed here before."""
         return any(
             trial.model_digest == candidate.digest
             and isinstance(trial.details, TimedModel)
@@ -249,14 +252,14 @@ class ChooseTrials:
         )
 
     def knows_times(self, group: Sequence[ModelCandidate], rule: Rule) -> bool:
-        """True where the times of all are on record, and clear."""
+        """True where clear times of all candidates are on record."""
         found = [self._find(self._time_key(c, group, rule), TimedModel) for c in group]
         return all(one is not None and not one.details.is_unclear for one in found)
 
     def _time_key(
         self, candidate: ModelCandidate, group: Sequence[ModelCandidate], rule: Rule
     ) -> str:
-        """Of a time: also of all that it took turns with."""
+        """The key of a time, which includes every model that took turns in the run."""
         everyone = sorted(c.digest for c in group)
         return self._key(TIMED, candidate.digest, (everyone, str(self.target), rule.seconds))
 
@@ -265,7 +268,7 @@ class ChooseTrials:
     def score(
         self, candidate: ModelCandidate, data: Data, metric: str, progress: Progress = silent
     ) -> tuple[ScoredModel, tuple[float, ...]]:
-        """How good a candidate is, and what it scored on each sample."""
+        """Scores a candidate; returns its score and its result on each sample."""
         key = self._score_key(candidate, data, metric)
         kept = self.folder.evidence(ScoresBySample, candidate.digest)
         scores = dict(kept.scores) if kept else {}
@@ -305,7 +308,7 @@ class ChooseTrials:
 
     @property
     def scoring_target(self) -> str | Target:
-        """Where scores come from: here, one sample at a time on each core."""
+        """The target for scoring: this machine, one sample at a time on each core."""
         if not isinstance(self.target, Target):
             return "cpu:1"
         return replace(self.target, threads=1) if self.target.kind == "cpu" else self.target
@@ -323,7 +326,8 @@ class ChooseTrials:
 
 
 def _one_case(path: Path) -> str:
-    """Equal for paths that are one where a file system makes no difference of case."""
+    """A form of the path that is equal for paths which differ only in case, where the file system
+    ignores case."""
     return os.path.realpath(path).casefold()
 
 

@@ -1,4 +1,4 @@
-"""Which of several measured models to take: the front, what is inside the noise, and the pick."""
+"""Which of several measured models to take: the front, ties within the noise, and the pick."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,11 +28,11 @@ ACCURACY = "accuracy"
 
 @dataclass(frozen=True)
 class Cost:
-    """What a model costs.
+    """One of the costs of a model.
 
-    of      how much of it a model has
-    most    superlative of the model that has the least of it
-    taken   how a sentence says what a model has of it
+    of      reads the cost from a model
+    most    the superlative for the model with the lowest cost
+    taken   the words for the cost in a sentence
     """
 
     of: "Callable[[Option], float | None]"
@@ -66,7 +66,7 @@ COSTS = {
     ),
 }
 
-# A ceiling by its argument: the cost it is on, how it is read, and an example.
+# Each ceiling by its argument: the cost that it limits, its parser, and an example.
 CEILINGS: dict[str, tuple[str, Callable[[str], float | None], str]] = {
     "max_latency": ("latency", typed_time, "10ms, 800us or 1.2s"),
     "max_size": ("size", typed_bytes, "4MB, 500kB or 1.5MiB"),
@@ -76,12 +76,12 @@ CEILINGS: dict[str, tuple[str, Callable[[str], float | None], str]] = {
 
 @dataclass(frozen=True)
 class Requirements:
-    """What is asked of a model.
+    """The user's requirements.
 
-    ceilings      the most of a cost, in microseconds or bytes
-    min_accuracy  the least share that is to be right
-    minimize      the cost that is to be least; None for the most accurate, or the fastest of those
-                  that are accurate enough where nothing else is asked
+    ceilings      upper limits of costs, in microseconds or bytes
+    min_accuracy  the least share of right answers
+    minimize      the cost to minimize; None means the most accurate model, or, where only an
+                  accuracy is required, the fastest that reaches it
     """
 
     ceilings: Mapping[str, float] = field(default_factory=dict[str, float])
@@ -98,7 +98,7 @@ class Requirements:
     def parse(
         typed: Mapping[str, Typed | None], min_accuracy: Typed | None, minimize: str | None
     ) -> "Requirements":
-        """As typed: `10ms`, `5MB`, `80%` or `0.8`; `typed` is by the names of `CEILINGS`."""
+        """Parses `10ms`, `5MB`, `80%` or `0.8`; `typed` has the names of `CEILINGS` as keys."""
         ceilings: dict[str, float] = {}
         for name, (cost, read, example) in CEILINGS.items():
             limit = read_ceiling(name, typed.get(name), read, example)
@@ -111,7 +111,7 @@ class Requirements:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """`at most 10.0 ms`, for each bound that is given."""
+        """Each bound in words, as in `at most 10.0 ms`."""
         found = [
             phrase("at most {what}", COSTS[cost].text(limit))
             for cost, limit in self.ceilings.items()
@@ -121,7 +121,7 @@ class Requirements:
         return tuple(found)
 
     def goal(self, *, knows_accuracy: bool) -> str:
-        """What decides among the models that fit: "accuracy", or a cost."""
+        """The criterion among models that fit: "accuracy", or a cost."""
         if self.minimize is not None:
             return self.minimize
         if not knows_accuracy or (self.min_accuracy is not None and not self.ceilings):
@@ -131,10 +131,10 @@ class Requirements:
 
 @dataclass(frozen=True)
 class Option:
-    """A model by what a choice looks at; None is what is not known.
+    """What a choice knows about a model; None where a value is unknown.
 
-    merit       its accuracy, turned round where less of the metric is better; `value` as it is
-    is_unclear  True where the machine was too busy to tell its time from that of another
+    merit       the accuracy, negated where a lower metric is better; `value` is the metric itself
+    is_unclear  True where the machine was too busy to distinguish the model's time from another's
     """
 
     name: str
@@ -151,7 +151,7 @@ class Option:
         return COSTS[name].of(self)
 
     def misses(self, asked: Requirements) -> tuple[str, ...]:
-        """What it has too much or too little of, in words: `takes 14.0 ms`."""
+        """The requirements that the model misses, in words, as in `takes 14.0 ms`."""
         found: list[str] = []
         for kind, limit in asked.ceilings.items():
             own, cost = self.cost(kind), COSTS[kind]
@@ -171,7 +171,8 @@ Worse = Callable[[Option, Option], bool]  # True where the first is worse beyond
 
 
 def standing(option: Option) -> tuple[float, ...] | None:
-    """What the front is about, less is better; None where something of it is not known."""
+    """The coordinates of a model for the front, less is better; None where one of them is
+    unknown."""
     if option.p50_us is None or option.bytes is None:
         return None
     costs = (option.p50_us, option.bytes)
@@ -179,9 +180,9 @@ def standing(option: Option) -> tuple[float, ...] | None:
 
 
 def find_front(options: Sequence[Option]) -> tuple[str, ...]:
-    """Those that no other beats in time, size and accuracy at once, by their estimates.
+    """Finds the models that no other beats in time, size and accuracy at once, by their estimates.
 
-    Where the accuracy of some is known, the others are left out.
+    Where some models have a known accuracy, models without one are left out.
     """
     known = [o for o in options if o.merit is not None] or list(options)
     placed = [(o.name, place) for o in known if (place := standing(o)) is not None]
@@ -193,8 +194,8 @@ def _beats(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
 
 
 def find_as_good(option: Option, options: Sequence[Option], worse: Worse) -> tuple[str, ...]:
-    """For a model on the front, those that match it but for the noise; for another, those on the
-    front that it matches but for the noise."""
+    """For a model on the front, the models that equal it within the noise; for any other model, the
+    models on the front that it equals within the noise."""
     names = find_front(options)
     others = [o for o in options if o.name != option.name and standing(o) is not None]
     if (own := standing(option)) is None:
@@ -206,8 +207,8 @@ def find_as_good(option: Option, options: Sequence[Option], worse: Worse) -> tup
 
 
 class Pick(NamedTuple):
-    """The model to take, or the nearest where none fits, and why; neither where the machine was too
-    busy to tell times apart, and times count."""
+    """The model to take, or the nearest miss where none fits, and the reason. Both are absent where
+    times count and the machine was too busy to distinguish them."""
 
     name: str | None
     nearest: str | None
@@ -216,7 +217,7 @@ class Pick(NamedTuple):
 
 
 def pick(options: Sequence[Option], asked: Requirements, worse: Worse) -> Pick:
-    """The one that serves the goal best, of those that fit; of equals the cheapest."""
+    """Picks the fitting model that serves the goal best; among equals, the cheapest."""
     known = [o for o in options if o.merit is not None]
     goal = asked.goal(knows_accuracy=bool(known))
     able = known or [o for o in options if goal != ACCURACY and o.cost(goal) is not None]
@@ -239,7 +240,7 @@ def pick(options: Sequence[Option], asked: Requirements, worse: Worse) -> Pick:
 
 
 def _why(goal: str, fitting: Sequence[Option], able: Sequence[Option], asked: Requirements) -> str:
-    """`the most accurate of the 4 under 10.0 ms`"""
+    """The reason in words, as in `the most accurate of the 4 under 10.0 ms`."""
     what = phrase("the most accurate") if goal == ACCURACY else COSTS[goal].most
     within = _within(asked)
     if len(able) == 1:
@@ -257,7 +258,8 @@ def _why(goal: str, fitting: Sequence[Option], able: Sequence[Option], asked: Re
 
 
 def _rank(option: Option, goal: str) -> tuple[float, float, float, float, str]:
-    """Less is better; a model's name decides last, so that the order they came in does not."""
+    """The sort key of a model, less is better; the name comes last, so that the result does not
+    depend on the order of the input."""
     merit, size = option.merit or 0.0, option.bytes or 0.0
     time = 0.0 if option.is_unclear else option.p50_us or 0.0
     first = -merit if goal == ACCURACY else option.cost(goal) or 0.0
@@ -265,7 +267,7 @@ def _rank(option: Option, goal: str) -> tuple[float, float, float, float, str]:
 
 
 def _within(asked: Requirements) -> str | None:
-    """`under 10.0 ms with at least 80.00 %`"""
+    """The requirements in words, as in `under 10.0 ms with at least 80.00 %`."""
     listed = [COSTS[cost].text(limit) for cost, limit in asked.ceilings.items()]
     limits = join_and(listed) if listed else ""
     if asked.min_accuracy is None:
@@ -279,7 +281,8 @@ def _within(asked: Requirements) -> str | None:
 
 
 def _outside(best: Option, able: Sequence[Option], asked: Requirements, goal: str) -> str:
-    """Of those that serve the goal better the one that misses by least, and what it misses."""
+    """Among the models that serve the goal better but do not fit, names the nearest miss and what
+    it misses."""
     better = [o for o in able if o.misses(asked) and _serves(o, best, goal)]
     if not better:
         return ""
@@ -296,7 +299,7 @@ def _outside(best: Option, able: Sequence[Option], asked: Requirements, goal: st
 
 
 def _equal(best: Option, fitting: Sequence[Option], goal: str) -> str:
-    """Another that is just as accurate, and slower or larger: what decided between them."""
+    """Names an equally accurate model that is slower or larger, and what decided against it."""
     same = [o for o in fitting if o is not best and o.merit == best.merit]
     if goal != ACCURACY or not same:
         return ""
@@ -314,7 +317,8 @@ def _serves(a: Option, b: Option, goal: str) -> bool:
 
 
 def _cheaper(best: Option, fitting: Sequence[Option], goal: str, worse: Worse) -> str:
-    """One that is as accurate within the noise, and far faster; "" where accuracy is no goal."""
+    """Names a model that is far faster and as accurate within the noise; "" where accuracy is no
+    goal."""
     if goal != ACCURACY:
         return ""
     clear = [o for o in fitting if not o.is_unclear]
@@ -329,7 +333,7 @@ def _cheaper(best: Option, fitting: Sequence[Option], goal: str, worse: Worse) -
 
 
 def _alone(option: Option) -> Option:
-    """The model by its accuracy alone."""
+    """The model reduced to its accuracy."""
     return Option(option.name, option.merit, option.value, option.unit)
 
 
@@ -339,13 +343,13 @@ def _taken(option: Option, name: str) -> str:
 
 
 def _gain(a: Option, b: Option) -> str:
-    """`1.20 pt`, without a sign."""
+    """The difference in accuracy without a sign, as in `1.20 pt`."""
     difference = abs((a.merit or 0.0) - (b.merit or 0.0))
     return gain_text(difference, a.unit, 0.0, 0.0).split(" [")[0].lstrip("+")
 
 
 def _none(able: Sequence[Option], asked: Requirements) -> Pick:
-    """Nothing fits: the one that misses by least."""
+    """The result where nothing fits: the model that misses by the least."""
     within = _within(asked) or phrase("with what is asked")
     if not able:
         return Pick(None, None, phrase("nothing fits: no model is known {within}", within))
@@ -359,7 +363,7 @@ def _none(able: Sequence[Option], asked: Requirements) -> Pick:
 
 
 def _excess(option: Option, asked: Requirements) -> float:
-    """How many times beyond a bound a model is, at the worst of them."""
+    """The largest ratio of a model's cost to its bound."""
     over = [(option.cost(cost) or float("inf")) / limit for cost, limit in asked.ceilings.items()]
     if asked.min_accuracy is not None:
         over.append(asked.min_accuracy / max(option.merit or 0.0, 1e-9))
@@ -371,11 +375,11 @@ def _excess(option: Option, asked: Requirements) -> float:
 
 @dataclass(frozen=True, eq=False)
 class CandidateTable:
-    """Candidates with their measurements, by name; what is not there is not known yet.
+    """Candidates with the measurements known so far, by name.
 
-    basis   where accuracy comes from: measured here, published, or nowhere
-    scores  the accuracy of each, and `each` what it scored on every sample
-    groups  the group of each sample; None where every one is independent
+    basis   the origin of the accuracies: measured here, published, or none
+    scores  the accuracy of each candidate; `each` has its result on every sample
+    groups  the group of each sample; None where every sample is independent
     """
 
     candidates: Sequence[ModelCandidate]
@@ -411,7 +415,7 @@ class CandidateTable:
         )
 
     def is_worse(self, a: Option, b: Option) -> bool:
-        """True where a is worse than b in something, beyond the noise."""
+        """True where a is worse than b in any respect, beyond the noise."""
         if a.bytes is not None and b.bytes is not None and a.bytes > b.bytes:
             return True
         return self._is_slower(a, b) or self._is_less_accurate(a, b)
@@ -438,7 +442,7 @@ class CandidateTable:
         return one.high is not None and two.low is not None and one.high < two.low
 
     def rows(self, asked: Requirements) -> tuple[CandidateRow, ...]:
-        """Every candidate by what is known of it."""
+        """A row of known values for every candidate."""
         options = self.options
         front = find_front(options)
         pairs = zip(self.candidates, options, strict=True)

@@ -1,5 +1,5 @@
-"""Data that several models are judged by: the same samples for all, prepared for each; and models
-that learn it first."""
+"""Data for judging several models: the same samples for all, prepared for each; and candidates that
+learn the data first."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -33,7 +33,7 @@ from litesmith.transfer.embedding import embedding_of
 from litesmith.transfer.labelled import open_beside, open_labelled, parted, sources_of
 from litesmith.units import plain, total_text
 
-# What is calibrated on is not judged by.
+# Calibration samples are not scored.
 CALIBRATION_SHARE = 1 / 5
 
 _WAY_OUT = phrase(
@@ -58,7 +58,7 @@ class GivenData(NamedTuple):
 
 
 class JudgingData(NamedTuple):
-    """What a candidate is judged by, and what an int8 form of it is calibrated on."""
+    """The data that judges a candidate, and the data that calibrates its int8 version."""
 
     data: Data
     calibration: Data | None
@@ -71,7 +71,7 @@ def find_judges(
     *,
     calibrates: bool,
 ) -> dict[str, JudgingData]:
-    """The data of each candidate; raises where they would not be given the same samples."""
+    """Opens the data for each candidate; raises where candidates would get different samples."""
     if isinstance(source.given, Iterator):
         raise BadInput("a generator is used up by the first model; give a function that makes one")
     opened = {c.name: _open(c, source) for c in candidates}
@@ -93,7 +93,7 @@ def find_judges(
 
 
 def _open(candidate: ModelCandidate, source: GivenData) -> Data:
-    """The data for a candidate; what is wrong with it names the candidate."""
+    """Opens the data for a candidate; errors name the candidate."""
     try:
         return open_data(
             source.given,
@@ -106,7 +106,8 @@ def _open(candidate: ModelCandidate, source: GivenData) -> Data:
 
 
 def refuse_others(opened: dict[str, Data]) -> None:
-    """Raises where models would be judged by different samples, as with another batch."""
+    """Raises where models would be judged by different samples, for example because of another
+    batch size."""
     first, *rest = opened
     for name in rest:
         if item_names(opened[name]) != item_names(opened[first]):
@@ -120,7 +121,8 @@ def refuse_others(opened: dict[str, Data]) -> None:
 
 
 def _in_same_groups(opened: dict[str, Data]) -> dict[str, Data]:
-    """The same data with the groups of the first: sizes of models must not make other ones."""
+    """Gives all data the groups of the first, since the input size of a model must not change
+    groups."""
     first = next(iter(opened.values())).items.stored
     if first is None:
         return opened
@@ -133,7 +135,7 @@ def _in_same_groups(opened: dict[str, Data]) -> dict[str, Data]:
 
 
 def item_names(data: Data) -> tuple[str, ...]:
-    """What tells the items of data from others."""
+    """Names that identify the items of the data."""
     stored = data.items.stored
     return (data.digest,) if stored is None else stored.names
 
@@ -145,9 +147,9 @@ def common_metric(
     *,
     trusted: IsTrusted,
 ) -> str:
-    """The metric that all are judged by; raises where one does not fit the labels.
+    """The metric for all candidates; raises where the metric does not fit the labels of one.
 
-    What `trusted` says yes to may do no better than guessing.
+    With `trusted`, a model may do no better than guessing.
     """
     names = {c.name: _metric(c, found[c.name].data, asked) for c in candidates}
     first = candidates[0].name
@@ -189,7 +191,8 @@ def _metric(candidate: ModelCandidate, data: Data, asked: str) -> str:
 
 
 def _refuse_other_labels(candidates: Sequence[ModelCandidate]) -> None:
-    """Raises where models tell different classes apart, which no share of right answers ranks."""
+    """Raises where models distinguish different classes: their shares of right answers cannot be
+    ranked."""
     first = candidates[0]
     for other in candidates[1:]:
         counts = [class_count(one.model) for one in (first, other)]
@@ -217,9 +220,9 @@ def _refuse_chance(candidate: ModelCandidate, data: Data) -> None:
 def worse_beyond_noise(
     metric: str, own: Sequence[float], other: Sequence[float], groups: Groups = None
 ) -> bool | None:
-    """Whether the first is worse than the second, by what each scored on every sample, and by the
-    groups of these; None where that does not tell (the metric is no mean of samples, or they are of
-    different ones)."""
+    """Whether the first model is worse than the second, by their scores on each sample and by the
+    groups of the samples. None where the scores cannot tell: the metric is no mean over samples, or
+    the samples differ."""
     row = metric_named(metric)
     is_mean = row.finish is scoring.first and row.whole is None
     if not is_mean or len(own) != len(other) or not own:
@@ -237,14 +240,14 @@ def _column(scores: Sequence[float]) -> Array:
 
 
 class Lesson(NamedTuple):
-    """What is learned: the data, and other data to judge by, where there is some."""
+    """The data to learn from, and separate data to judge by where there is some."""
 
     source: GivenData
     val: Given | None = None
 
     def open(self, candidate: ModelCandidate) -> JudgingData:
-        """The data of a candidate that has not learned yet; raises where it could not, or where the
-        data teaches nothing."""
+        """Opens the data of a candidate that has not learned yet; raises where the candidate could
+        not learn or the data teaches nothing."""
         try:
             _refuse_unable(candidate.model)
             asked = self.source.preparation
@@ -253,14 +256,15 @@ class Lesson(NamedTuple):
             raise type(error)(f"{candidate.name}: {error}") from None
 
     def key(self, judge: JudgingData) -> tuple[str, ...]:
-        """Equal where a candidate would learn the same."""
+        """A key that is equal where a candidate would learn the same."""
         assert judge.calibration is not None
         return judge.calibration.digest, judge.data.digest, self.source.preparation.text
 
     def judge(
         self, candidate: ModelCandidate, preparation: Preparation | None = None
     ) -> JudgingData:
-        """What a candidate has not learned from, and what it has."""
+        """Divides the data of a candidate into samples kept out of its training, which judge it,
+        and the training samples."""
         given, proof, _ = sources_of(self.source.given, self.val)
         asked = self.source.preparation if preparation is None else preparation
         found = open_labelled(given, candidate.model, asked, self.source.samples)
@@ -276,8 +280,8 @@ class Lesson(NamedTuple):
     def teach(
         self, candidate: ModelCandidate, place: Path, tell: Tell
     ) -> tuple[str, tuple[str, ...]]:
-        """Writes the candidate with a head for the classes of the data; tells the recipe, and what
-        was chosen for the user."""
+        """Writes the candidate with a head for the classes of the data; returns the recipe and the
+        decisions made for the user."""
         request = Request(
             candidate.file,
             self.source.given,
@@ -302,7 +306,7 @@ class Lesson(NamedTuple):
 
 
 def _refuse_unable(model: Model) -> None:
-    """Raises where a model has nothing that a head could read."""
+    """Raises where no layer of a model could feed a head."""
     if integer_tensors(Fold(float16=True).apply(model, Context()).model):
         raise BadInput(
             "is quantized, and only float models learn; leave it out, and --quantized makes int8 "

@@ -1,5 +1,5 @@
-"""What is asked of a search: how much may be lost, what is to be small, the ceilings; and whether
-a measurement meets it."""
+"""The goal of a search (the allowed loss, the cost to minimize, the ceilings), and whether a
+measurement meets it."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -40,32 +40,32 @@ from litesmith.units import (
 
 MINIMIZE = ("latency", "size", "download", "memory")
 
-# What a microcontroller has little of: the arena, and the file with the code that runs it.
+# The scarce resources of a microcontroller: the arena, and flash for the file and its kernels.
 MICRO = ("ram", "flash")
 
-# Of a search: what was found is within what was asked, beyond doubt or by its estimate, but for how
-# fast it is, which the machine was too busy to tell; nothing is better than the model as it came;
-# nothing is within what was asked.
+# Verdicts of a search. PROVEN: the result meets the goal beyond doubt. LIKELY: its estimate does.
+# UNSURE: it meets the budget, but the machine was too busy to tell how fast it is. KEPT: nothing
+# beats the original model. MISSED: nothing meets the goal.
 PROVEN, LIKELY, UNSURE, KEPT, MISSED = "proven", "likely", "unclear", "keep", "missed"
 
-# Fewer samples than this tell nothing of a model, whatever is asked.
+# Fewer samples than this say nothing about a model, whatever the goal.
 LEAST_SAMPLES = 30
 
 _Z = 1.959963984540054  # the normal distribution's 97.5 % point
 
-# Sums of differences may miss a bound that they reach by as much.
+# The rounding error by which a sum of differences may miss a bound that it reaches.
 _ROUNDING = 1e-12
 
 Value = TypeVar("Value")
 
-# A bound as it is typed, or as a number.
+# A bound as the user typed it, or as a number.
 Typed = str | float
 
 
 @dataclass(frozen=True)
 class Drop:
-    """How much of a metric may be lost: a share of all, or of what the float model has, or a number
-    in the unit of a metric that is no share, such as an error."""
+    """How much of a metric may be lost: in points, relative to the float model's value, or in the
+    unit of a metric such as an error."""
 
     share: float
     is_relative: bool = False
@@ -73,7 +73,7 @@ class Drop:
 
     @staticmethod
     def parse(given: Typed) -> "Drop":
-        """`1pt` or `1%`; `0.05` alone for a metric that is no share."""
+        """Parses `1pt` or `1%`, or a bare `0.05` for a metric that is not a share."""
         relative, points = (typed_number(str(given), {unit: 0.01}) for unit in ("%", "pt"))
         share = points if relative is None else relative
         if share is not None:
@@ -104,7 +104,7 @@ class Drop:
         return f"{number_text(100 * self.share)} {'%' if self.is_relative else 'pt'}"
 
     def allowed(self, reference: float, *, title: str, unit: str = "share") -> float:
-        """The same in the unit of a metric of which the float model has `reference`."""
+        """The allowed loss in the metric's unit, where the float model scores `reference`."""
         if self.is_relative:
             return self.share * abs(reference)
         if self.in_units and unit == "share":
@@ -125,9 +125,9 @@ class Drop:
 
 
 class Room(NamedTuple):
-    """How much better than its bound a model is, with the 95 % interval; negative outside.
+    """The distance of a model from its bound, with the 95 % interval; negative outside the bound.
 
-    reason  why it is not known, where all three are NaN
+    reason  why the distance is unknown, where all three numbers are NaN
     """
 
     estimate: float
@@ -137,7 +137,7 @@ class Room(NamedTuple):
 
     @staticmethod
     def of(left: RoomLeft | None) -> "Room":
-        """The room as it is on record."""
+        """Reads the room from a record."""
         if left is None:
             return _unknown("")
         ends = (left.estimate, left.low, left.high)
@@ -146,15 +146,15 @@ class Room(NamedTuple):
 
     @property
     def is_near(self) -> bool:
-        """True where the estimate is outside by no more than its standard error."""
+        """True where the estimate is outside the bound by at most one standard error."""
         return 0 > self.estimate >= -(self.high - self.low) / (2 * _Z)
 
 
 def at_look(room: Room, look: int) -> Room:
-    """The room with the interval of the so manyth question to the same samples.
+    """The room with the interval for the `look`-th model judged on the same samples.
 
-    Each one more makes it likelier that one passes by luck, so that it has to pass by more: the
-    intervals of all together hold with 95 %.
+    Each further model makes a lucky pass likelier and must therefore pass by more, so that all
+    intervals together hold with 95 %.
     """
     wider = NormalDist().inv_cdf(1 - 0.025 / look) / _Z
     low = room.estimate - wider * (room.estimate - room.low)
@@ -171,11 +171,11 @@ def verdict(room: Room) -> str:
 
 @dataclass(frozen=True)
 class Budget:
-    """The bound on quality, one of the three.
+    """The bound on quality; one of the three is given.
 
-    max_drop       what may be lost of the task's metric
-    min_agreement  the share of samples where the class is to be the float model's
-    min_snr        of the outputs against the float model's, in decibels
+    max_drop       the allowed loss in the task's metric
+    min_agreement  the least share of samples with the float model's class
+    min_snr        the least SNR of the outputs against the float model's, in decibels
     """
 
     max_drop: Drop | None = None
@@ -204,7 +204,7 @@ class Budget:
         min_agreement: Typed | None = None,
         min_snr: Typed | None = None,
     ) -> "Budget":
-        """As typed: `1pt`, `1%` or `0.05`; `98%` or `0.98`; `20dB` or `20`."""
+        """Parses `1pt`, `1%` or `0.05`; `98%` or `0.98`; `20dB` or `20`."""
         return Budget(
             None if max_drop is None else Drop.parse(max_drop),
             read_bound("min_agreement", min_agreement, typed_share, "98% or 0.98"),
@@ -213,7 +213,7 @@ class Budget:
 
     @property
     def metric(self) -> str:
-        """What an evaluation is to measure."""
+        """The metric that the evaluation must measure."""
         if self.max_drop is not None:
             return "auto"
         return "snr" if self.min_agreement is None else "agreement"
@@ -232,7 +232,7 @@ class Budget:
         return phrase("an SNR of at least {number} dB", number_text(self.min_snr or 0.0))
 
     def room(self, found: Score) -> Room:
-        """How much better than the bound a model is that was held against the float model."""
+        """The room of a model that was scored against the float model."""
         if self.max_drop is not None:
             return _drop_room(self.max_drop, found)
         bound = self.min_snr if self.min_agreement is None else self.min_agreement
@@ -245,10 +245,10 @@ class Budget:
         return Room(estimate, low, high)
 
     def needed_samples(self, reference: float, unit: str = "share") -> int:
-        """How many samples it takes to tell whether a model is inside the bound at all.
+        """The least number of samples that can tell whether a model is inside the bound.
 
-        A drop of d is beyond chance, where all changes are for the worse, once d > z·√(d / n).
-        An agreement of a is proven, where all samples agree, once n / (n + z²) ≥ a.
+        A drop of d, where all changes are for the worse, is beyond chance once d > z·√(d / n). An
+        agreement of a, where all samples agree, is proven once n / (n + z²) ≥ a.
         """
         needed = 0.0
         if self.max_drop is not None and unit == "share":
@@ -278,7 +278,8 @@ def _drop_room(drop: Drop, found: Score) -> Room:
 
 
 def _gain(better: int, difference: float, low: float, high: float) -> tuple[float, float, float]:
-    """A difference, as what is won by it; where nobody knows what is better, any is lost."""
+    """Turns a difference into a gain; where neither direction is better, every difference is a
+    loss."""
     if better > 0:
         return difference, low, high
     if better < 0:
@@ -294,7 +295,8 @@ def _unknown(reason: str) -> Room:
 def read_bound(
     name: str, given: Typed | None, read: Callable[[str], Value | None], example: str
 ) -> Value | None:
-    """The bound of an argument, as typed or as a number; raises where it is not so written."""
+    """Reads the bound of an argument, typed or a number; raises where `read` does not understand
+    it."""
     value = None if given is None else read(str(given))
     if given is not None and value is None:
         raise BadInput("{option}: give {example}", argument(name, given), example)
@@ -304,7 +306,7 @@ def read_bound(
 def read_ceiling(
     name: str, given: Typed | None, read: Callable[[str], float | None], example: str
 ) -> float | None:
-    """The same for what has to be above 0."""
+    """Reads a bound that must be above 0."""
     value = read_bound(name, given, read, example)
     if value is not None and value <= 0:
         raise BadInput("{option}: nothing is so little; give more than 0", argument(name, given))
@@ -313,7 +315,7 @@ def read_ceiling(
 
 @dataclass(frozen=True)
 class Limits:
-    """Ceilings that a file has to stay under, where they are given."""
+    """The ceilings for a file; None where none is given."""
 
     max_bytes: int | None = None
     max_latency_us: float | None = None
@@ -326,8 +328,8 @@ class Limits:
         max_latency: Typed | None = None,
         chip: MicroRoom | None = None,
     ) -> "Limits":
-        """As typed: `4MB`, `500kB` or `1.5MiB`; `10ms`, `800us` or `1.2s`; and what a
-        microcontroller has."""
+        """Parses `4MB`, `500kB` or `1.5MiB`, and `10ms`, `800us` or `1.2s`; `chip` holds the memory
+        of a microcontroller."""
         size = read_ceiling("max_size", max_size, typed_bytes, "4MB, 500kB or 1.5MiB")
         latency = read_ceiling("max_latency", max_latency, typed_time, "10ms, 800us or 1.2s")
         most = (None, None) if chip is None else (chip.ram, chip.flash)
@@ -335,7 +337,7 @@ class Limits:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """`at most 4.00 MB`, for each that is given."""
+        """Each given ceiling in words, as in `at most 4.00 MB`."""
         found: list[str] = []
         if self.max_bytes is not None:
             found.append(phrase("at most {size}", bytes_text(self.max_bytes)))
@@ -349,7 +351,7 @@ class Limits:
 
     @property
     def ceilings(self) -> dict[str, float]:
-        """The same by the cost that each is on: bytes, and microseconds."""
+        """The ceilings by the cost they limit, in bytes and microseconds."""
         given = {
             "size": self.max_bytes,
             "latency": self.max_latency_us,
@@ -359,7 +361,7 @@ class Limits:
         return {cost: float(limit) for cost, limit in given.items() if limit is not None}
 
     def misses(self, details: Tried, latency_us: float | None) -> tuple[str, ...]:
-        """A sentence for each ceiling that a file does not stay under."""
+        """A sentence for each ceiling that a file exceeds."""
         found = list(self._too_large(details))
         most = self.max_latency_us
         if most is None:
@@ -389,12 +391,12 @@ class Limits:
 
 @dataclass(frozen=True)
 class Goal:
-    """What is asked of a search.
+    """The goal of a search.
 
     place     where the result is to run
-    metric    the metric that the budget is about
+    metric    the metric of the budget
     training  how to train; None where nothing is trained
-    runs      times are taken in so many; None: until they are steady
+    runs      the number of timed runs; None times until the result is steady
     """
 
     minimize: str
@@ -406,24 +408,24 @@ class Goal:
     runs: int | None = None
 
     def rule(self, usual: Rule) -> Rule:
-        """When timing stops, where the usual rule is this."""
+        """The user's rule for when timing stops, or the usual rule where the user gave none."""
         if self.runs is None:
             return usual
         return Rule(runs=self.runs, warmup_runs=1, look_seconds=usual.look_seconds)
 
     def allowed(self, found: Score) -> float:
-        """What may be lost at all, in the unit of the metric."""
+        """The allowed loss in the unit of the metric."""
         drop, reference = self.budget.max_drop, found.reference
         if drop is not None and reference is not None:
             return drop.allowed(reference, title=found.title, unit=found.unit)
         return 0.0 if self.budget.min_agreement is None else 1 - self.budget.min_agreement
 
     def is_missed(self, found: Score) -> bool:
-        """True where more is lost than may be, as far as the samples tell."""
+        """True where the estimated loss exceeds the allowed loss."""
         return verdict(self.budget.room(found)) == MISSED
 
     def judge(self, details: Tried, reason: str) -> tuple[Tried, str]:
-        """What was measured, with whether it fits; and what came out."""
+        """Adds to the measurements whether they meet the goal, and a sentence about the outcome."""
         if details.accuracy is None:
             return details, reason
         found = details.accuracy
@@ -440,13 +442,13 @@ class Goal:
         return judged, "; ".join(filter(None, (words, describe_left(details.placed), *over)))
 
     def is_in_vain(self, latency: Speed) -> bool:
-        """True for a time that is above the float model's beyond doubt, where time counts."""
+        """True where time counts and the candidate is slower than the float model beyond doubt."""
         is_slower = latency.low is not None and latency.low > 1 and latency.verdict != UNCLEAR
         return self.minimize == "latency" and is_slower
 
 
 def describe_score(found: Score, room: Room) -> str:
-    """What a score says, in a few words."""
+    """A score and its room in a few words."""
     if room.reason:
         return room.reason
     paired = found.against
@@ -460,7 +462,7 @@ def describe_score(found: Score, room: Room) -> str:
 
 
 def describe_memory(details: Tried) -> str:
-    """`63.9 KB of RAM, 384 KB of flash` on a microcontroller; "" elsewhere."""
+    """The memory on a microcontroller, as in `63.9 KB of RAM, 384 KB of flash`; "" elsewhere."""
     if details.ram_bytes is None or details.flash_bytes is None:
         return ""
     ram, flash = bytes_text(details.ram_bytes), bytes_text(details.flash_bytes)
@@ -468,7 +470,7 @@ def describe_memory(details: Tried) -> str:
 
 
 def _about(latency: Speed) -> str:
-    """`about 2.4 × faster`: a first look, which the proof measures again."""
+    """A first look in words, as in `about 2.4 × faster`; the proof measures the speed again."""
     ratio, verdict = latency.ratio or 1.0, latency.verdict or judge(latency.low, latency.high)
     if verdict not in (FASTER, SLOWER):
         return speed_words(ratio, latency.low, latency.high, verdict)
@@ -477,13 +479,13 @@ def _about(latency: Speed) -> str:
 
 
 def speed_and_times(latency: Speed) -> tuple[str, str]:
-    """`2.38 × faster` and `1.90 ms → 798 µs`, of a time with a ratio."""
+    """A measured ratio in words, as in `2.38 × faster` and `1.90 ms → 798 µs`."""
     words = speed_words(latency.ratio or 1.0, latency.low, latency.high, latency.verdict)
     return words, times_words(latency.float_us, latency.p50_us)
 
 
 def _describe_time(latency: Speed | None) -> str:
-    """What a first look tells of the time, or what a compiler estimates; "" where none is known."""
+    """A first look at the time, or a compiler's estimate, in words; "" where no time is known."""
     if latency is None or (latency.ratio is None and latency.p50_us is None):
         return ""
     if latency.ratio == 1 and not latency.verdict:  # the float model itself

@@ -1,4 +1,4 @@
-"""A user's data in three parts: to calibrate on, to choose by, and to prove the choice on."""
+"""The user's data in three parts: for calibration, for choosing, and for proving the choice."""
 
 from typing import NamedTuple
 
@@ -7,17 +7,17 @@ from litesmith.data.samples import Data
 from litesmith.errors import BadInput
 from litesmith.units import total_text
 
-# Shares of the data: a fifth is looked at and trained on, unless there is other data for it; of
-# the rest a third is enough to choose by, and the most goes into the proof.
+# Shares of the data. A fifth calibrates and trains, unless there is separate data for that. A third
+# of the rest is enough to choose by; the proof gets the remainder.
 _CALIBRATION, _SEARCH = 1 / 5, 1 / 3
 
 
 class Split(NamedTuple):
-    """Samples that have nothing in common.
+    """Three sets of samples that have nothing in common.
 
     calibration  what steps see and learn from
     search       what candidates are compared on
-    held_out     what the result is proven on: nothing was chosen by it
+    held_out     what the result is proven on: no choice depended on these samples
     """
 
     calibration: Data
@@ -26,7 +26,7 @@ class Split(NamedTuple):
 
 
 def split(data: Data, calibration: Data | None = None) -> Split:
-    """The data in parts; none of it is calibrated on where there is other data for that."""
+    """Splits the data; with separate calibration data, none of `data` is used for calibration."""
     if calibration is not None:
         refuse_shared(calibration, data)
         (ordered,) = split_data(calibration, (1.0,))  # by contents: their order must not matter
@@ -36,7 +36,7 @@ def split(data: Data, calibration: Data | None = None) -> Split:
 
 
 def refuse_shared(calibration: Data, data: Data) -> None:
-    """Raises where some of the data is calibrated on too."""
+    """Raises where calibration data and scored data overlap."""
     both = count_shared(calibration, data)
     if both:
         raise BadInput(
@@ -49,6 +49,6 @@ def refuse_shared(calibration: Data, data: Data) -> None:
 
 
 def least_samples(held_out: int, *, calibrates: bool) -> int:
-    """How many samples data must have for so many to be held out."""
+    """The number of samples that data must have so that `held_out` of them are held out."""
     share = (1 - _SEARCH) * (1 - _CALIBRATION if calibrates else 1)
     return round(held_out / share + 0.5)

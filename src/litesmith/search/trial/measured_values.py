@@ -1,4 +1,4 @@
-"""Measurements as evidence keeps them: evaluations, times, placements."""
+"""Measurements as the evidence stores them: evaluations, times, placements."""
 
 from litesmith.accuracy.evaluate import Evaluation
 from litesmith.evidence.codec import finite
@@ -8,7 +8,7 @@ from litesmith.timing.latency import Result, ratio
 
 
 def score_of(found: Evaluation) -> Score:
-    """An evaluation without its samples."""
+    """Converts an evaluation, without its samples."""
     paired = found.against
     numbers = (
         ()
@@ -37,7 +37,7 @@ def score_of(found: Evaluation) -> Score:
 
 
 def speed_of(own: Result, first: Result) -> Speed:
-    """A time beside the float model's of the same run, which may be itself."""
+    """Converts a time, beside the time of the run's first model."""
     found = ratio(first, own) if own is not first else None
     low, high = found.interval if found else (1.0, 1.0)
     return Speed(
@@ -53,7 +53,7 @@ def speed_of(own: Result, first: Result) -> Speed:
 
 
 def estimated_speed(found: Placement) -> Speed:
-    """A time that a compiler worked out: of the whole, or where ops are left of its own part."""
+    """Converts a compiler's estimate: for the whole model, or for the target's share of the ops."""
     part_us, cycles = (_fact(found, name) for name in ("npu_us", "cycles"))
     return Speed(
         target=found.target,
@@ -74,7 +74,7 @@ def _fact(found: Placement, name: str) -> float | None:
 
 
 def taken_of(found: Placement) -> TakenOps:
-    """Which ops a target takes."""
+    """Converts the ops that a target takes and leaves."""
     return TakenOps(
         target=found.target,
         how=found.how,
@@ -86,5 +86,5 @@ def taken_of(found: Placement) -> TakenOps:
 
 
 def cycles_of(found: Placement) -> float | None:
-    """What the target's compiler counts, where it does."""
+    """The cycles that the target's compiler estimates; None where it estimates none."""
     return _fact(found, "cycles")

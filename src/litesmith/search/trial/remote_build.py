@@ -1,4 +1,5 @@
-"""Models made by the workers of a cluster, also ahead of their turn: the same bytes as here."""
+"""Models built by the workers of a cluster, also ahead of their turn; the bytes equal a local
+build's."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,13 +17,14 @@ from litesmith.workers.engine import Engine, Held, inside
 
 B = TypeVar("B")
 
-# What runs on a worker: what is asked for, the data in pieces, and the model to begin with.
+# A function that runs on a worker: it takes the request, the data in pieces, and the original
+# model.
 Pieces = tuple[Held[DataPiece], ...]
 Build = Callable[[str, tuple[Pieces], Content], B]
 
 
 class Order(NamedTuple):
-    """A model to be made: what is asked for, the samples to look at, and the file to begin with."""
+    """An order for a model: the request, the samples to look at, and the original file."""
 
     asked: str
     few: Data
@@ -32,14 +34,15 @@ class Order(NamedTuple):
 
 
 class RemoteBuilds(Generic[B]):
-    """What workers are making, each by a name that tells it from all others."""
+    """The models that workers are building, each under a unique name."""
 
     def __init__(self, engine: Engine | None, build: Build[B]) -> None:
         self._engine, self._build = engine, build
         self._begun: dict[str, Held[B]] = {}
 
     def begin(self, name: str, order: Order) -> None:
-        """Has a worker start, unless one has; only data that is stored travels with its digest."""
+        """Has a worker start on an order, unless one already has; only stored data travels by its
+        digest."""
         if self._engine is None or name in self._begun or order.few.items.stored is None:
             return
         pieces = tuple(p.held for p in portions(self._engine, order.few, digests=True))
@@ -49,7 +52,7 @@ class RemoteBuilds(Generic[B]):
         )
 
     def finish(self, name: str) -> B | None:
-        """What was made; None where no worker was asked for it."""
+        """Returns the built model; None where no worker was asked for it."""
         begun = self._begun.pop(name, None)
         if begun is None or self._engine is None:
             return None
@@ -57,27 +60,27 @@ class RemoteBuilds(Generic[B]):
         return found
 
     def stop(self) -> None:
-        """Ends what was begun in vain."""
+        """Stops the builds that nobody wants any more."""
         if self._engine is not None:
             self._engine.cancel(self._begun.values())
         self._begun.clear()
 
 
 class Arrived(NamedTuple):
-    """Data that was shipped: whole again, and in pieces where there are several."""
+    """Shipped data: joined, and in its pieces where there are several."""
 
     few: Data
     spread: Spread | None
 
 
 def join_pieces(pieces: Pieces) -> Arrived:
-    """The data that a worker was given in pieces."""
+    """Joins the pieces of data that a worker received."""
     engine = inside()
     few = join_data(list(engine.gathered(pieces)))
     return Arrived(few, Spread(engine, pieces) if len(pieces) > 1 else None)
 
 
 def look_at(made: Content, model: Model, few: Data, skipped: tuple[Skip, ...]) -> Claims:
-    """A look at a file that is not written yet."""
+    """Checks the claims about a model that is not written to a file yet."""
     with temporary_file(made.data, "made.tflite") as path:
         return check_claims(path, model, few, skipped, profiled=False)

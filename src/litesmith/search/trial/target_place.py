@@ -1,4 +1,5 @@
-"""Where the result of a search is to run: what tells its time there, and which ops it takes."""
+"""Where the result of a search is to run: how times are known there, and which ops the target
+takes."""
 
 from dataclasses import dataclass, replace
 
@@ -21,8 +22,8 @@ _NO_ACCELERATORS = ("cpu", "numpy")
 class Place:
     """A target as a search sees it.
 
-    runs         where models are run and timed; None where they are compiled for it only
-    accelerator  its name among the delegates; "" for a CPU, which takes every op
+    runs         where models are run and timed; None for a target that is only compiled for
+    accelerator  the name among the delegates; "" for a CPU, which takes every op
     """
 
     text: str
@@ -31,8 +32,7 @@ class Place:
 
     @staticmethod
     def parse(text: "str | Target | Place") -> "Place":
-        """The place that a text stands for: `cpu:1`, `gpu`, `ssh://pi@kitchen/cpu:4`,
-        `ethos-u55-128`."""
+        """Parses a target: `cpu:1`, `gpu`, `ssh://pi@kitchen/cpu:4`, `ethos-u55-128`."""
         if isinstance(text, Place):
             return text
         text = FAMILIES.get(text, text) if isinstance(text, str) else text
@@ -53,18 +53,19 @@ class Place:
 
     @property
     def cpu(self) -> Target | None:
-        """The CPU target that it is, on this machine; None for all others."""
+        """The target as a CPU of this machine; None for any other target."""
         here = self.runs if isinstance(self.runs, Target) else None
         return here if here is not None and here.kind in _NO_ACCELERATORS else None
 
     @property
     def has_own_kernels(self) -> bool:
-        """True where kernels of this package run what they can, int16 data above all."""
+        """True where Litesmith's own kernels run what they can, above all int16 data."""
         return self.cpu is not None and self.cpu.kernels == LITESMITH
 
     @property
     def is_micro(self) -> bool:
-        """True for microcontrollers, where bytes count: a time here says nothing of one there."""
+        """True for microcontrollers, where bytes count: this machine's times say nothing about
+        theirs."""
         return isinstance(self.runs, Target) and self.runs.kind == "micro"
 
     @property
@@ -74,30 +75,30 @@ class Place:
 
     @property
     def scores(self) -> Target:
-        """Where candidates are scored: on one thread of a CPU, however they are timed; by the
-        kernels of a microcontroller, where the result is to run on one."""
+        """Where candidates are scored: on one CPU thread, wherever they are timed; for a
+        microcontroller, in its own kernels."""
         if self.is_micro and isinstance(self.runs, Target):
             return self.runs
         return replace(self.cpu or _CPU, threads=1)
 
     @property
     def proves(self) -> Target:
-        """Where the result is scored: there, if this machine runs it."""
+        """Where the result is scored: on the target itself, if this machine can run it."""
         return replace(self.runs, threads=1) if isinstance(self.runs, Target) else self.scores
 
     @property
     def is_timed(self) -> bool:
-        """True where a time can be had: by running, or as its compiler's estimate."""
+        """True where times are known, measured or estimated by the target's compiler."""
         if self.times is not None:
             return True
         return self.accelerator in ACCELERATORS and BY_NAME[self.accelerator].probe().usable
 
     def placed(self, model: Model) -> Placement | None:
-        """Which ops it takes; None for a CPU."""
+        """Which ops of a model the target takes; None for a CPU."""
         return placed_on(model, self.accelerator) if self.accelerator else None
 
     def asks_for_integers(self, model: Model) -> bool:
-        """True where it takes the model once its inputs and outputs are integers too."""
+        """True where the target takes the model only with integer inputs and outputs."""
         found = None if self.runs is not None else self.placed(model)
         return found is not None and found.needs_int8 and "way_out" in found.facts
 
@@ -107,7 +108,7 @@ def _accelerator(target: Target) -> str:
 
 
 def refuse_place(place: Place, minimize: str, *, limits_time: bool) -> None:
-    """Raises where what is asked for cannot be had of a place."""
+    """Raises where a place cannot provide what the user asked for."""
     if isinstance(place.runs, Target):
         if place.runs.kind == "numpy":
             raise BadInput("tune --on numpy: no product runs on it; give cpu:1 or another target")
@@ -140,7 +141,8 @@ def refuse_place(place: Place, minimize: str, *, limits_time: bool) -> None:
 
 
 def describe_left(placed: TakenOps | None) -> str:
-    """`edgetpu takes 27 of 31 ops in 3 parts: …`; "" where it takes all, or is a CPU."""
+    """The share of ops in words, as in `edgetpu takes 27 of 31 ops in 3 parts: …`; "" where the
+    target takes all ops, or is a CPU."""
     if placed is None or not placed.left:
         return ""
     if not placed.taken:

@@ -1,4 +1,4 @@
-"""Trials on record: what was measured once is not measured again; and how far the work has come."""
+"""Trials on record, so that nothing is measured twice; and the progress of the work."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -22,7 +22,7 @@ from litesmith.workers.engine import Engine
 
 
 class Keyed(Protocol):
-    """The details of a trial; `key` is equal for trials that would end in the same measurements."""
+    """The details of a trial; trials that would end in the same measurements have equal keys."""
 
     @property
     def key(self) -> str: ...
@@ -34,9 +34,9 @@ D = TypeVar("D", bound=Keyed)
 class TrialRunner(Generic[D]):
     """Runs the trials of one folder on one machine, or on the workers of an engine.
 
-    target  where models are timed; None where nothing is
-    fresh   how many trials were not on record
-    known   every trial of the folder, by its key
+    target  where models are timed; None where none is timed
+    fresh   the number of trials that were not on record
+    known   every trial of the folder, by key
     """
 
     def __init__(
@@ -52,23 +52,23 @@ class TrialRunner(Generic[D]):
 
     @property
     def place(self) -> tuple[str, ...]:
-        """What measurements depend on beside the model and the data."""
+        """What measurements depend on besides the model and the data."""
         return VERSION, installed_version(), self.machine
 
     def key(self, *parts: object) -> str:
-        """Equal for equal parts."""
+        """A key that is equal for equal parts."""
         return sha256(repr(parts).encode()).hexdigest()
 
     def keep(self, trial: Trial[D]) -> None:
-        """Puts a trial on record, unless the same is, in whatever words."""
+        """Records a trial, unless the same trial is on record, however it is worded."""
         known = self.known.get(trial.details.key)
         if known is None or replace(known, reason=trial.reason) != trial:
             self.folder.add(trial)
         self.known[trial.details.key] = trial
 
     def run(self, key: str, make: Callable[[], Trial[D]], *, again: bool = False) -> Trial[D]:
-        """The trial of this key: from the records, or made now and recorded; `again` where what is
-        on record will not do."""
+        """Returns the recorded trial with this key, or makes and records one; `again` ignores the
+        record."""
         known = self.known.get(key)
         if known is None or again:
             self.fresh += 1
@@ -86,7 +86,7 @@ class TrialRunner(Generic[D]):
         against: Path | None = None,
         progress: Progress = silent,
     ) -> Evaluation:
-        """How good a model is, beside another where one is given."""
+        """Scores a model, and pairs it with another model where one is given."""
         (found,) = evaluate_all(
             [path],
             data,
@@ -100,9 +100,9 @@ class TrialRunner(Generic[D]):
 
 
 class Course:
-    """How far a long job has come, and how many seconds it may still take.
+    """The progress of a long job, and the seconds it may still take.
 
-    `weights` are guesses in seconds; the pace of what is done corrects those of what is left.
+    `weights` are guesses in seconds; the pace so far corrects the guesses for the rest.
     """
 
     def __init__(self, tell: Callable[[str, float], None]) -> None:
@@ -111,16 +111,16 @@ class Course:
         self._doing = self.step = ""
 
     def expect(self, weights: Mapping[str, float]) -> None:
-        """What is still to be done, by name."""
+        """Sets the remaining work, by name."""
         self._weights = dict(weights)
 
     def begin(self, what: str, words: str) -> None:
-        """Starts what is called so among the weights."""
+        """Starts the part of the work with this name."""
         self._doing, self.step, self._began = what, words, monotonic()
         self.show(words)
 
     def show(self, words: str, share: float = 0.0) -> None:
-        """Tells whoever watches, a few times a second."""
+        """Reports progress to the callback, a few times a second."""
         now = monotonic()
         if share and now - self._last < 0.1:
             return

@@ -1,4 +1,4 @@
-"""A model that a search tried, by what later decisions ask of it; and which is best."""
+"""What later decisions need to know about a tried model; and which model is best."""
 
 import math
 from collections.abc import Iterable
@@ -10,16 +10,16 @@ from litesmith.evidence.tuning import FITS, FLOAT, MISSES, Tried
 from litesmith.search.trial.budget import MICRO, Limits, Room
 from litesmith.timing.statistics import FASTER, MARGIN, UNCLEAR, UNKNOWN, judge
 
-# Costs that differ by less are the same: files of one kind differ by a few bytes, times by noise.
+# Costs that differ by less count as equal: file sizes differ by a few bytes, times by noise.
 TIE = 0.02
 
-# Room to spare: this part of what may be lost at all. Less may be gone on other samples.
+# Room to spare, as a part of the allowed loss: with less, other samples may use up the room.
 _TO_SPARE = 0.5
 
 
 @dataclass(frozen=True)
 class TriedModel:
-    """One trial of a search; None is what was not measured."""
+    """One trial of a search; None where a value was not measured."""
 
     trial: Trial[Tried]
 
@@ -57,12 +57,12 @@ class TriedModel:
 
     @property
     def value(self) -> float | None:
-        """The metric of the task."""
+        """The value of the task's metric."""
         return self.accuracy and self.accuracy.value
 
     @property
     def ratio(self) -> float | None:
-        """Its time as a part of the float model's."""
+        """The model's time as a share of the float model's."""
         return self.latency and self.latency.ratio
 
     @property
@@ -71,7 +71,7 @@ class TriedModel:
 
     @property
     def left(self) -> int:
-        """Ops that the place it is for leaves to the CPU; 0 where that is a CPU."""
+        """The number of ops that the target leaves to the CPU; 0 where the target is a CPU."""
         return self.details.placed.left if self.details.placed else 0
 
     @property
@@ -80,12 +80,12 @@ class TriedModel:
 
     @property
     def has_room_to_spare(self) -> bool:
-        """True where chance is not likely to take it out of the budget on other samples."""
+        """True where the model is unlikely to leave the budget on other samples by chance."""
         allowed = self.details.room.allowed if self.details.room else None
         return self.room.estimate >= _TO_SPARE * (allowed or 0.0)
 
     def row(self) -> dict[str, object]:
-        """What a table tells of it."""
+        """The model's row in a table."""
         return {
             "candidate": self.name,
             "status": self.status,
@@ -97,7 +97,7 @@ class TriedModel:
         }
 
     def cost(self, minimize: str) -> float | None:
-        """What is to be small."""
+        """The cost to be minimized."""
         if minimize == "latency":
             return self.latency and self.latency.cost
         sizes = {
@@ -111,11 +111,10 @@ class TriedModel:
 
 
 def rank(records: Iterable[TriedModel], minimize: str) -> list[TriedModel]:
-    """Those that fit, the one to ship first: what its place takes whole, or leaves least of, and of
-    these the least cost.
+    """Sorts the models that fit, best first: fewest ops left to the CPU, then least cost.
 
-    Of those that cost the same, one with room to spare, of integers throughout, and the plainest
-    of these, which was tried first; where none has room to spare, the one that loses least. The
+    Among equal costs, models with room to spare come first: fully integer ones, then the plainest,
+    which was tried first. Where none has room to spare, the model that loses least comes first: the
     highest of a few noisy scores is often not the best.
     """
     left = [r for r in records if r.status == FITS and r.cost(minimize) is not None]
@@ -140,8 +139,8 @@ def _preference(record: TriedModel) -> tuple[bool, bool, bool, float]:
 def is_better(
     record: TriedModel, first: TriedModel, minimize: str, speed: Speed | None
 ) -> bool | None:
-    """Whether a model has less of what is to be small than the model as it came, beyond the noise;
-    None where the machine was too busy to tell."""
+    """Whether a model costs less than the original, beyond the noise; None where the machine was
+    too busy to tell."""
     if record.left != first.left:
         return record.left < first.left
     if minimize in MICRO and first.status == MISSES:  # the model as it came does not fit
@@ -156,8 +155,8 @@ def is_better(
 
 
 def find_nearest(records: Iterable[TriedModel], limits: Limits) -> TriedModel | None:
-    """The one that misses by least, of those that are not the float model: in what it loses, or
-    where enough lose little enough, in how far it is above the ceilings."""
+    """The nearest miss, the float model aside: by the loss, or, where enough models lose little
+    enough, by the distance to the ceilings."""
     scored = [r for r in records if r.name != FLOAT and not math.isnan(r.room.estimate)]
     within = [r for r in scored if r.room.estimate >= 0]
     if within:
@@ -166,20 +165,22 @@ def find_nearest(records: Iterable[TriedModel], limits: Limits) -> TriedModel | 
 
 
 def _excess(record: TriedModel, limits: Limits) -> float:
-    """How many times above a ceiling a model is; its time beside the float model's without any."""
+    """How many times a model exceeds a ceiling; without ceilings, its time relative to the float
+    model's."""
     costs = {cost: record.cost(cost) for cost in limits.ceilings} | {"latency": record.p50_us}
     over = [(costs[cost] or math.inf) / most for cost, most in limits.ceilings.items()]
     return max(over, default=0.0) or record.cost("latency") or math.inf
 
 
 def find_front(records: Iterable[TriedModel]) -> list[TriedModel]:
-    """Those that no other beats: in ops that stay behind, time, bytes and accuracy at once."""
+    """Finds the models that no other beats in ops left to the CPU, time, bytes and accuracy at
+    once."""
     scored = [r for r in records if r.value is not None and r.latency is not None]
     return [one for one in scored if not any(_beats(other, one) for other in scored)]
 
 
 def _beats(a: TriedModel, b: TriedModel) -> bool:
-    """True where a is nowhere worse than b; of two that are as good, the first by its name."""
+    """True where a is nowhere worse than b; the name decides between equals."""
     ours, theirs = _standing(a), _standing(b)
     if any(x > y for x, y in zip(ours, theirs, strict=True)):
         return False
@@ -187,7 +188,8 @@ def _beats(a: TriedModel, b: TriedModel) -> bool:
 
 
 def _standing(record: TriedModel) -> tuple[float, ...]:
-    """What counts, less is better; costs in steps of a tie, so that there are no rings of them."""
+    """The coordinates of a model, less is better; costs are rounded to ties, so that no models beat
+    each other in a ring."""
     steps = (round(math.log(max(cost, 1e-9)) / math.log1p(TIE)) for cost in _costs(record))
     is_lower_better = record.accuracy is not None and record.accuracy.is_lower_better
     value = record.value or 0.0

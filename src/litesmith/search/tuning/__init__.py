@@ -2,10 +2,10 @@
 
 decision_tree.py     the questions (`BRANCHES`, for microcontrollers `MICRO_BRANCHES`): when each is
                      asked, and which recipes it proposes
-mixed_precision.py   which ops of a quantized model stay float, few of them first
+mixed_precision.py   which ops of a quantized model stay float, as few as possible
 op_sensitivity.py    what each op loses when quantized, and what float would cost
-proof.py             the best candidates on held-out samples, timed in earnest
-replay.py            recipe.json, and the result made again from it, to the byte
+proof.py             the best candidates on held-out samples, with precise times
+replay.py            recipe.json, and the result rebuilt from it, byte for byte
 tree_walk.py         the walk through the tree, candidate by candidate
 tune_search.py       `tune` itself
 tune_summary.py      the search in words and numbers
@@ -15,6 +15,6 @@ Candidates are ranked on the search part by estimates, not intervals: with a few
 interval contains everything. The proof runs at most four candidates on the held-out part, cheapest
 first; the intervals widen with each, so that together they hold with 95 %.
 
-The float model is never shipped: it fits every budget on accuracy, and "nothing fits" could not be
-said.
+The float model is never shipped: it fits every accuracy budget, and `tune` could never say that
+nothing fits.
 """

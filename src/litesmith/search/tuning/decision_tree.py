@@ -25,13 +25,13 @@ from litesmith.search.trial.budget import PROVEN, Limits, verdict
 from litesmith.search.trial.tried_model import TIE, TriedModel
 from litesmith.units import time_text
 
-# What makes the file, or its archive, smaller than the time it takes would ask for.
+# Goals for which the file, or its archive, should become smaller than the fastest file is.
 _SMALL = ("size", "download")
 
-# The candidates that are 8-bit integers throughout, or but for what is faster in float.
+# The candidates in 8-bit integers: throughout, or except for ops that are faster in float.
 _EIGHTS = ("int8", "int8-fastest")
 
-# Fewer weights than this stay in a core's own memory between two runs.
+# Fewer weights than this stay in a core's own cache between two runs.
 _MANY_WEIGHTS = 1 << 18
 
 # The branches that end in 8-bit integers.
@@ -41,9 +41,9 @@ EIGHT_BITS = ("int8", "blocks", "ranges", "equalize", "round", "qat")
 class Candidate(NamedTuple):
     """A recipe to try.
 
-    name          unique, and the name of its file
-    why           what is hoped for
-    predicted_us  of a run, from the times of its ops
+    name          unique; also the name of the file
+    why           the hope behind the recipe
+    predicted_us  the predicted time of a run, from the times of the ops
     """
 
     name: str
@@ -55,18 +55,19 @@ class Candidate(NamedTuple):
 
 @dataclass
 class State:
-    """What is known while the tree is walked.
+    """What is known during the walk through the tree.
 
-    records    what was tried, by name
-    why_fixed  why nothing can be trained; "" where it can
-    mixtures   more recipes in mixed precision, asked for once these are wanted
-    blocks     makes the recipe whose wider forms spare sums and normalizations; "" where none do
-    fastest    tells which ops a recipe had better leave float, where ops can be timed
-    integer_io True where inputs and outputs are to be integers too
-    is_wide_slow  True where time counts, and int16 has reference kernels alone
-    limits     the ceilings
-    arrange    the step that arranges the memory of a microcontroller; "" elsewhere
-    on         the target that ops can be timed on; "" where they cannot
+    records       the tried models, by name
+    why_fixed     why nothing can be trained; "" where training is possible
+    mixtures      further recipes in mixed precision, computed on demand
+    blocks        makes the recipe whose wider forms spare sums and normalizations; "" for other
+                  networks
+    fastest       says which ops of a recipe had better stay float, where ops can be timed
+    integer_io    True where inputs and outputs must be integers too
+    is_wide_slow  True where time counts and int16 has only reference kernels
+    limits        the ceilings
+    arrange       the step that arranges the memory of a microcontroller; "" elsewhere
+    on            the target on which ops can be timed; "" where they cannot
     """
 
     model: Model
@@ -83,7 +84,7 @@ class State:
     on: str = ""
 
     def fit(self, candidate: Candidate) -> Candidate:
-        """The candidate with inputs and outputs, and with its memory, as the place wants them."""
+        """Adapts inputs, outputs and memory layout of a candidate to the place."""
         if not candidate.recipe:
             return candidate
         recipe = parse(candidate.recipe)
@@ -93,12 +94,12 @@ class State:
 
     @property
     def tidy(self) -> str:
-        """What comes first in every recipe, with its bar behind it."""
+        """The first steps of every recipe, followed by a bar."""
         return f"{text_of(tidying(self.model, (), dense=True))} | "
 
     @property
     def is_small_wanted(self) -> bool:
-        """True where size is what counts, or int8 is above the ceiling on it."""
+        """True where size is minimized, or int8 exceeds the ceiling on size."""
         sizes = (self.records[name].cost("size") for name in _EIGHTS if name in self.records)
         size, most = next(sizes, None), self.limits.max_bytes
         is_above = size is not None and most is not None and size > most
@@ -106,7 +107,7 @@ class State:
 
     @property
     def is_read_bound(self) -> bool:
-        """True where time counts, and most of it goes into reading weights that are used once."""
+        """True where time counts and reading weights that are used once takes most of it."""
         if self.fastest is None or self.minimize != "latency" or self.integer_io:
             return False
         graph = before_quantize(self.model, tidying(self.model, (), dense=True)).main
@@ -115,14 +116,14 @@ class State:
         return read >= _MANY_WEIGHTS and 2 * read >= macs
 
     def find_fitting(self, *branches: str) -> list[TriedModel]:
-        """Those of some branches that lose no more than may be lost; a ceiling that they miss is
-        none that a remedy could win."""
+        """The models of some branches within the allowed loss, whether or not they exceed a
+        ceiling: a remedy for accuracy cannot help with ceilings."""
         return [r for r in self.records.values() if r.branch in branches and r.room.estimate >= 0]
 
     @property
     def why_settled(self) -> str:
-        """What stays under every ceiling with room to spare; "" where nothing does, or where the
-        least is wanted."""
+        """Names what is under every ceiling with room to spare; "" where nothing is, or where a
+        cost is to be minimized."""
         known = self.records.values() if self.limits.ceilings else ()
         for record in known:
             if record.name != FLOAT and record.status == FITS and record.has_room_to_spare:
@@ -130,7 +131,7 @@ class State:
         return ""
 
     def is_above(self, cost: str) -> bool:
-        """True where int8 is above the ceiling on a cost, or where the cost is to be small."""
+        """True where int8 exceeds the ceiling on a cost, or where that cost is minimized."""
         most = self.limits.ceilings.get(cost)
         eights = (self.records[name].cost(cost) for name in _EIGHTS if name in self.records)
         size = next(eights, None)
@@ -138,15 +139,16 @@ class State:
 
     @property
     def fastest_spare(self) -> TriedModel | None:
-        """The fastest that loses no more than half of what may be lost; None where none is."""
+        """The fastest model that loses at most half of the allowed loss; None where there
+        is none."""
         own = (r for r in self.records.values() if r.branch not in ("channels", FLOAT))
         spare = [r for r in own if r.p50_us and r.room.estimate >= 0 and r.has_room_to_spare]
         return min(spare, key=lambda r: r.p50_us or 0.0, default=None)
 
     @property
     def why_enough(self) -> str:
-        """Why int8 needs no remedy: it fits with room to spare, or cannot win; "" where it does.
-        What is held out is not looked at here, so that nothing is said of it."""
+        """Why int8 needs no remedy: int8 fits with room to spare, or cannot win; "" where a remedy
+        is needed. The held-out samples play no part, so the sentence says nothing about them."""
         ample = [r for r in self.find_fitting(*EIGHT_BITS) if r.has_room_to_spare]
         if any(verdict(r.room) == PROVEN for r in ample):
             return phrase("int8 fits with room to spare on the samples to choose by")
@@ -159,7 +161,8 @@ class State:
 
     @property
     def why_beaten(self) -> str:
-        """What fits and costs no more than int8 could, were it saved; "" where nothing does."""
+        """Names a fitting model that costs no more than a rescued int8 could; "" where there is
+        none."""
         eights = (self.records[name] for name in _EIGHTS if name in self.records)
         least = min(filter(None, (one.cost(self.minimize) for one in eights)), default=None)
         for record in self.records.values():
@@ -170,34 +173,34 @@ class State:
         return ""
 
     def by_kernels(self, to: str) -> FastestForms | None:
-        """Which ops are better left float, where time is what counts."""
+        """The ops that are better left float; None where time does not count."""
         if self.fastest is None or self.minimize != "latency" or self.integer_io:
             return None
         return self.fastest(_usual(self, to))
 
     def eight(self, text: str) -> str:
-        """A recipe that makes int8, with the forms of ops that are fastest."""
+        """A recipe for int8 in which each op has its fastest form."""
         found = self.by_kernels("int8")
         recipe = (*tidying(self.model, (), dense=True), *cures(self.model, "int8"), *parse(text))
         return text_of(with_forms(recipe, found) if found and found.is_other else recipe)
 
     @property
     def eight_us(self) -> float | None:
-        """What a run of such a recipe is predicted to take."""
+        """The predicted time of a run of that recipe."""
         found = self.by_kernels("int8")
         return found and (found.predicted_us if found.is_other else found.integer_us)
 
 
 def _is_one_row(layer: Layer) -> bool:
-    """True for a dense layer that multiplies each of its weights once."""
+    """True for a dense layer that uses each weight once."""
     made = layer.op.outputs[0].elements
     return OPS[layer.op.kind].is_dense and made == layer.channels
 
 
 class Branch(NamedTuple):
-    """A part of the tree: a question, and what is tried to answer it.
+    """A part of the tree: a question, and the candidates that may answer it.
 
-    why_not  says why nothing of it is tried; "" where something is
+    why_not  says why the branch proposes nothing; "" where it proposes something
     """
 
     name: str
@@ -207,14 +210,14 @@ class Branch(NamedTuple):
 
 
 def _with_integers(step: Step) -> Step:
-    """A step that makes integers makes them of inputs and outputs too."""
+    """The step with integer inputs and outputs, if it makes integers."""
     if not isinstance(step, Quantize | Qat) or not SCHEMES[step.to].is_integer or step.only:
         return step
     return replace(step, io=SCHEMES[step.to].data)
 
 
 def _usual(state: State, to: str) -> str:
-    """The recipe that `quantize --to` would take."""
+    """The recipe of `quantize --to`."""
     return text_of(plan(state.model, Quantize(to=to), "default", has_data=True).recipes[0])
 
 
@@ -267,7 +270,7 @@ def _one(branch: str, why: str) -> Callable[[State], Iterator[Candidate]]:
 
 
 def _fastest(branch: str, why: str) -> Callable[[State], Iterator[Candidate]]:
-    """A scheme throughout, or with those ops in float that are faster so."""
+    """Proposes a scheme throughout, and with those ops in float that are faster in float."""
 
     def candidates(state: State) -> Iterator[Candidate]:
         usual, found = _usual(state, branch), state.by_kernels(branch)
@@ -343,7 +346,7 @@ def _with_learning(step: Step) -> Step:
 
 
 def _packed(branch: str, texts: dict[str, str]) -> Callable[[State], Iterator[Candidate]]:
-    """Weights that a download packs well: with training where it can be, else in one shot."""
+    """Proposes weights that compress well for a download, with training where it is possible."""
     why = phrase("zeros and repeated weights vanish in a compressed download")
 
     def candidates(state: State) -> Iterator[Candidate]:
@@ -357,10 +360,10 @@ def _packed(branch: str, texts: dict[str, str]) -> Callable[[State], Iterator[Ca
     return candidates
 
 
-# Of channels, nothing is tried that had to be this many times as fast.
+# The largest speed-up for which channels are removed.
 _MOST_SPEEDUP = 3.0
 
-# The speed of a quantized model follows that of its float one, not quite.
+# A margin: a quantized model gains a little less speed than its float model.
 _SAFELY = 1.05
 
 
@@ -380,7 +383,8 @@ def _if_too_slow(state: State) -> str:
 
 
 def _fewer_channels(state: State) -> Iterator[Candidate]:
-    """The fastest model that has accuracy to spare, with as many channels gone as it is late."""
+    """Proposes the fastest model with accuracy to spare, with enough channels removed to meet the
+    time."""
     base = state.fastest_spare
     if base is None or not base.p50_us or not state.limits.max_latency_us:
         return
@@ -498,7 +502,7 @@ BRANCHES = (
 
 
 def _still(why_not: Callable[[State], str]) -> Callable[[State], str]:
-    """A question that is asked as long as nothing fits."""
+    """The same question, asked only while nothing fits."""
     return lambda state: state.why_settled or why_not(state)
 
 
@@ -519,7 +523,7 @@ _FOUR_BITS = "(to=w4a8, keep=[FULLY_CONNECTED]) | quantize"
 
 
 def _encoded(state: State) -> Iterator[Candidate]:
-    """Weights that the kernels decode: from those that lose least."""
+    """Proposes weights that the kernels decode, the least lossy first."""
     why = phrase("few different weights, or many zeros, are decoded when a layer needs them")
     texts = {
         "clustered-32": "cluster(k=32)",
@@ -533,7 +537,7 @@ def _encoded(state: State) -> Iterator[Candidate]:
 
 
 def _narrowed(state: State) -> Iterator[Candidate]:
-    """Fewer channels, as long as what is lost may be lost."""
+    """Proposes fewer and fewer channels while the loss is within the budget."""
     why = phrase("fewer channels take less of everything")
     for share in (25, 40, 55, 70):
         last = state.records.get(f"channels-{share - 15}")
@@ -548,7 +552,7 @@ def _narrowed(state: State) -> Iterator[Candidate]:
 
 
 def _trained_or_not(state: State, text: str, integers: str = "") -> str:
-    """A step that shrinks weights, then integers: with training where it can be."""
+    """A step that shrinks weights, followed by integers, with training where it is possible."""
     if not state.why_fixed:
         return f"{state.tidy}{text} | qat{integers}"
     shrunk = f"{state.tidy}{text.replace(')', ', tune=false)')}"
@@ -563,8 +567,8 @@ def _asked_while_nothing_fits(name: str) -> Branch:
     return row._replace(why_not=_still(row.why_not))
 
 
-# For microcontrollers, by what each costs in accuracy: the same answers with the memory arranged,
-# then 8 bits and what saves them, then less of the weights, then less of the network.
+# For microcontrollers, in the order of what is lost: the same outputs in rearranged memory, then 8
+# bits with their remedies, then smaller weights, then a smaller network.
 MICRO_BRANCHES = (
     _ROWS["clean-up"]._replace(question=phrase("Does the model fit, its memory arranged?")),
     _asked_while_nothing_fits("int8"),
@@ -577,13 +581,13 @@ MICRO_BRANCHES = (
 
 
 def foresee(branches: Sequence[Branch], state: State) -> Iterator[Candidate]:
-    """What these branches will try should nothing new be known by then, in their order. Mixtures
-    depend on what was tried before them, and forms of blocks on what the data makes of tensors."""
+    """The candidates of these branches, in order, as far as they depend on nothing that is still
+    unknown. Mixtures depend on earlier trials, and forms of blocks on the ranges of tensors."""
     for branch in branches:
         if branch.candidates not in (_by_blocks, _mixed) and not branch.why_not(state):
             yield from map(state.fit, branch.candidates(state))
 
 
 def float_candidate() -> Candidate:
-    """The model as it came, which all others are held against."""
+    """The original model, the reference for all others."""
     return Candidate(FLOAT, FLOAT, "", phrase("what all others are compared with"))

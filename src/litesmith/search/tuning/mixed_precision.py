@@ -1,8 +1,8 @@
-"""Mixed precision: which ops of a quantized model stay float, few of them first.
+"""Mixed precision: which ops of a quantized model stay float, as few as possible.
 
-A form does no damage any more once the op that writes it and all that read it are float; weights
-once their own op is. What that costs is the time that these ops lose, and the conversions at the
-borders: a neighbour of a kept op moves a border, and a hole between kept ones may cost more in
+A tensor's form stops doing damage once the op that writes the tensor and all its readers are float;
+weights stop once their own op is float. The price is the time that these ops lose, plus conversions
+at the borders: keeping a neighbour moves a border, and a gap between kept ops may cost more in
 conversions than it saves.
 """
 
@@ -38,8 +38,8 @@ from litesmith.workers.engine import Lost
 
 Kept = frozenset[int]
 
-# Damage is in units of what labels hardly notice. Parts below this share of the whole, or of what
-# is more than enough to ruin a model, start no mixture; a model with less in all has none.
+# Damage is measured in units that labels hardly notice. A part below this share of the total, or
+# below this share of a ruinous amount, starts no mixture; neither does a model with less in total.
 _WORTH, _RUINOUS, _LEAST_DAMAGE = 0.005, 10.0, 1e-3
 
 _MOST_SEEDS = 100
@@ -49,17 +49,17 @@ _NEAR = 0.01
 # A gain below this is not a gain, in microseconds.
 _GAIN_US = 0.5
 
-# What telling the ops apart may take.
+# The time for telling the ops apart.
 _SECONDS = 60.0
 
 
 class Mixture(NamedTuple):
-    """Some ops that stay float.
+    """A set of ops that stay float.
 
-    ops       their numbers in the model that `quantize` is handed
-    damage    what the others still do, from each alone; 1 is what labels hardly notice
-    us        what the ops take together, with the conversions
-    is_range  True where it is the range of what flows that needs them, hardly the weights
+    ops       their numbers in the model that `quantize` receives
+    damage    the damage of all other ops, each measured alone; 1 is hardly noticed by labels
+    us        the time of the ops, with the conversions
+    is_range  True where the ops need float because of their activations rather than their weights
     """
 
     ops: tuple[int, ...]
@@ -68,26 +68,27 @@ class Mixture(NamedTuple):
     is_range: bool
 
     def recipe(self, base: str) -> str:
-        """A recipe that quantizes, with these ops kept besides those that it keeps anyway."""
+        """The recipe with these ops kept float, besides those that it already keeps."""
         recipe, place, step = _quantize_step(base)
         kept = replace(step, keep=(*step.keep, *self.ops))
         return text_of((*recipe[:place], kept, *recipe[place + 1 :]))
 
     def wide_recipe(self, base: str) -> str:
-        """The same with int16 in place of float: all integers and small weights, but slow kernels;
-        for the sake of size, or of a file without float."""
+        """The recipe with int16 in place of float: integers only and small weights, but slow
+        kernels. Useful for size, or for a file without float."""
         recipe, place, step = _quantize_step(base)
         wide = Quantize(to="int16x8", only=self.ops)
         return text_of((*recipe[:place], wide, step, *recipe[place + 1 :]))
 
     def can_be_wide(self, reference: Model) -> bool:
-        """True where more bits for what flows would do, and every op has a kernel for them."""
+        """True where more bits for activations would suffice, and every op has a kernel for
+        them."""
         kinds = {reference.main.ops[place].kind for place in self.ops}
         return self.is_range and all("int16" in OPS[kind].versions for kind in kinds)
 
 
 class TriedMixture(NamedTuple):
-    """A mixture by its ops, and whether the accuracy was within the budget."""
+    """The ops of a tried mixture, and whether its accuracy was within the budget."""
 
     ops: tuple[int, ...]
     fits: bool
@@ -102,10 +103,11 @@ def _quantize_step(base: str) -> tuple[Recipe, int, Quantize]:
 
 
 def next_mixture(ladder: Sequence[Mixture], tried: Sequence[TriedMixture]) -> Mixture | None:
-    """The next one to try; None once the first that fits is known, or the last does not.
+    """Picks the next mixture to try; None once the smallest that fits is known, or the last does
+    not fit.
 
-    It begins with the first that should do no damage that counts, goes on in growing strides until
-    one fits, then halves what lies between that and the last that does not.
+    The walk begins with the first mixture whose damage should not matter, goes on in growing
+    strides until one fits, and then bisects between that one and the last that does not fit.
     """
     places = {mixture.ops: place for place, mixture in enumerate(ladder)}
     known = {places[one.ops]: one.fits for one in tried if one.ops in places}
@@ -130,11 +132,12 @@ def _promising(ladder: Sequence[Mixture]) -> int:
 def mixtures(
     reference: Model, found: Sequence[Sensitivity], *, slower: bool = False
 ) -> tuple[Mixture, ...]:
-    """Mixtures that grow: each keeps what the one before keeps, takes longer and does less damage.
+    """Builds growing mixtures: each keeps all that the one before keeps, takes longer and does less
+    damage.
 
-    The next part to be kept is the one that takes away most damage for the time it costs. What
-    would be slower than the float model is left out; with `slower`, for the sake of size, nothing
-    is, and no op is kept only to save conversions.
+    The next part to keep is the one that removes most damage for its time. Mixtures slower than the
+    float model are left out, unless `slower` asks for them for the sake of size; then no op is kept
+    only to save conversions.
     """
     choice = _Choice(reference.main, found)
     whole = choice.damage(frozenset())
@@ -176,7 +179,7 @@ def _rung(choice: "_Choice", kept: Kept) -> Mixture:
 
 
 def _apart(rungs: Sequence[Mixture], float_us: float) -> list[Mixture]:
-    """Without those that cost hardly less than the next, which does less damage."""
+    """Drops mixtures that are hardly cheaper than the next one, which does less damage."""
     far: list[Mixture] = []
     for rung in reversed(rungs):
         if not far or far[-1].us - rung.us >= _NEAR * float_us:
@@ -185,7 +188,7 @@ def _apart(rungs: Sequence[Mixture], float_us: float) -> list[Mixture]:
 
 
 class _Damage(NamedTuple):
-    """Damage, and the ops that must all be float for it to be gone."""
+    """Some damage, and the ops that must all be float to remove it."""
 
     damage: float
     needs: Kept
@@ -193,7 +196,7 @@ class _Damage(NamedTuple):
 
 
 class _Choice:
-    """The ops of a graph that can be integers or float, and what comes of it."""
+    """The ops of a graph that can be integers or float, with the consequences of a choice."""
 
     def __init__(self, graph: Graph, found: Sequence[Sensitivity]) -> None:
         self._graph = graph
@@ -204,14 +207,14 @@ class _Choice:
         self.float_us = self.us(self.free)
 
     def damage(self, kept: Kept) -> float:
-        """What is left where these ops stay float."""
+        """The remaining damage where these ops stay float."""
         return sum(part.damage for part in self.parts if not part.needs <= kept)
 
     def us(self, kept: Kept) -> float:
         return self._problem.of(forms_of(self._problem, kept))
 
     def settle(self, kept: Kept) -> Kept:
-        """With all that is cheaper kept than left, once these are."""
+        """Adds all ops that are cheaper kept than left, given those already kept."""
         rows = [
             {FLOAT: row[FLOAT]} if place in kept else row
             for place, row in enumerate(self._problem.ops)
@@ -228,7 +231,7 @@ class _Choice:
             yield _Damage(row.form, needs, is_weights=False)
 
     def _touching(self, place: int) -> Kept:
-        """The op, and all that read what it writes, also where others have only moved it."""
+        """The op and all readers of its output, through ops that only move values."""
         ops = self._graph.ops
         tensors = [self._graph.inputs[-1 - place]] if place < 0 else list(ops[place].outputs)
         found = {place}
@@ -263,7 +266,8 @@ class Fastest(NamedTuple):
 
 
 def find_fastest_forms(trials: TuneTrials, base: str) -> FastestForms | None:
-    """What a recipe had better leave float on the target, kept in the folder as mixtures are."""
+    """Finds the ops of a recipe that are faster in float on the target; the folder keeps the
+    result."""
     target = trials.goal.place.cpu
     if target is None:
         return None
@@ -276,7 +280,7 @@ def find_fastest_forms(trials: TuneTrials, base: str) -> FastestForms | None:
 
 
 class Mixtures(NamedTuple):
-    """evidence/mixtures-KEY.json: the mixtures of one recipe that are worth a try."""
+    """evidence/mixtures-KEY.json: the mixtures of one recipe that are worth trying."""
 
     schema: Literal[1]
     recipe: str
@@ -284,7 +288,7 @@ class Mixtures(NamedTuple):
 
 
 def mixed_candidates(trials: TuneTrials, state: State) -> Iterator[Candidate]:
-    """Ever more ops in float until it fits, then as few as will do."""
+    """Proposes more and more ops in float until a mixture fits, then as few as suffice."""
     base = _base(state)
     if base is None:
         return
@@ -311,8 +315,9 @@ def mixed_candidates(trials: TuneTrials, state: State) -> Iterator[Candidate]:
 
 
 def recipe_by_blocks(trials: TuneTrials, base: str) -> str:
-    """The recipe with wider forms where int8 ruins a transformer or a recurrent network, known
-    without telling ops apart; "" for other networks. The recipe keeps no op by its number."""
+    """The recipe with wider forms where int8 ruins a transformer or a recurrent network; "" for
+    other networks. The forms follow from the blocks, so no op is measured, and the recipe keeps no
+    op by its number."""
     few = take_some(trials.split.calibration, CALIBRATION_SAMPLES)
     try:
         (made,), notes = with_sequence_forms(
@@ -326,14 +331,15 @@ def recipe_by_blocks(trials: TuneTrials, base: str) -> str:
 
 
 def _base(state: State) -> str | None:
-    """The recipe of the int8 model that loses least; training cannot be mixed."""
+    """The recipe of the int8 model that loses least; a recipe with training cannot be mixed."""
     found = [r for r in state.records.values() if r.branch in EIGHT_BITS and r.value is not None]
     made = [r for r in found if any(isinstance(s, Quantize) for s in parse(r.recipe))]
     return max(made, key=lambda record: record.room.estimate).recipe if made else None
 
 
 def _ladder(trials: TuneTrials, base: str, *, slower: bool) -> tuple[Mixture, ...]:
-    """The mixtures worth a try, kept in the folder: they come from times, which never repeat."""
+    """The mixtures worth trying. The folder keeps them, because they depend on times, which never
+    repeat exactly."""
 
     def find() -> Mixtures:
         return Mixtures(1, base, _find_mixtures(trials, base, slower))
@@ -351,7 +357,7 @@ def _kept(
     about: tuple[object, ...],
     find: Callable[[], Found],
 ) -> Found:
-    """What the folder has of one sort, found now where it has none."""
+    """Reads evidence of one type from the folder, or finds it now and stores it."""
     calibration, place = trials.split.calibration.digest, str(trials.goal.place)
     key = trials.runner.key(trials.runner.place, trials.digest, calibration, place, *about)
     known = trials.folder.evidence(sort, f"{name}-{key}")
@@ -379,7 +385,7 @@ def _find_mixtures(trials: TuneTrials, base: str, slower: bool) -> tuple[Mixture
 
 
 def _before_quantizing(trials: TuneTrials, base: str) -> tuple[Model, Quantize]:
-    """The float model that the recipe quantizes, and the step that does."""
+    """The float model that the recipe quantizes, and the step that quantizes it."""
     recipe, place, step = _quantize_step(base)
     few = take_some(trials.split.calibration, CALIBRATION_SAMPLES)
     return apply(trials.model, recipe[:place], context_of(few)).model, step

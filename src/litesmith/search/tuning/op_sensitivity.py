@@ -1,8 +1,8 @@
-"""What each op of a model does to its answers once it is quantized, and what float would cost it.
+"""What quantizing each op does to the model's answers, and what keeping it float would cost.
 
-An op does damage in two ways: by the form of what it writes and by its weights. Each is tried alone
-in the float model, all else exact; many are tried together first, and told apart only where the
-whole group does damage that counts.
+An op does damage in two ways: through the form of its output and through its weights. Each is tried
+alone in the float model, with everything else exact. Many are first tried together, and are told
+apart only where the group as a whole does damage that matters.
 """
 
 from collections.abc import Sequence
@@ -32,10 +32,10 @@ from litesmith.run.core.target import Target
 from litesmith.units import plain
 from litesmith.workers.engine import Engine, Lost
 
-# A group whose damage is below this share of what is harmless, or of the whole, is not split.
+# A group with less damage than this share of the harmless amount, or of the total, is not split.
 _LEAST = 0.03
 
-# Answers that are infinite or no numbers.
+# The damage of answers that are infinite or not numbers.
 _RUINED = 1e6
 
 _SECONDS = 30.0
@@ -47,14 +47,14 @@ class Sensitivity(NamedTuple):
     """One op of a float model, or one of its inputs.
 
     place       the op's number in the main graph; −1 for the first input, −2 for the second
-    name        of what it writes
-    is_integer  whether it computes on integers in the quantized model
-    form        the damage done by the form of what it writes; 1 is what labels hardly notice. An op
-                that only moves values has none of its own: the op that made them has it
-    weights     the damage done by its weights
-    float_us    its time in the float model
-    integer_us  its time in the quantized one
-    border_us   what one conversion of what it writes takes
+    name        the name of the output
+    is_integer  whether the op computes with integers in the quantized model
+    form        the damage done by the form of the output; 1 is hardly noticed by labels. An op that
+                only moves values has no damage of its own: the op that made them has it
+    weights     the damage done by the weights
+    float_us    the time in the float model
+    integer_us  the time in the quantized model
+    border_us   the time of one conversion of the output
     """
 
     place: int
@@ -72,7 +72,7 @@ class Sensitivity(NamedTuple):
 
 
 class _Unit(NamedTuple):
-    """What is tried alone: the form or the weights of one op; `place` as in `Sensitivity`."""
+    """What is tried alone: the form or the weights of one op; `place` is that of `Sensitivity`."""
 
     place: int
     what: str
@@ -89,12 +89,12 @@ def sensitivities(
     on: str | Target = "cpu:1",
     engine: Engine | None = None,
 ) -> tuple[Sensitivity, ...]:
-    """What quantization does to each input and op of a float model, in order of execution.
+    """Measures what quantization does to each input and op of a float model, in order of execution.
 
-    `quantized` is what `quantize` alone made of the reference: `correct` would count against the
-    weights what it makes up for elsewhere. What it does for the weights themselves is taken into
-    account. About so many seconds are spent; the worst is told apart first. Ops are timed in so
-    many runs. With an engine, times come from its devices.
+    `quantized` is the result of `quantize` alone: `correct` would charge the weights for errors
+    that it makes up for elsewhere. What `correct` does for the weights themselves is taken into
+    account. The work takes about `seconds`; the worst parts are told apart first. Ops are timed in
+    `runs` runs. With an engine, the times come from its devices.
     """
     start = perf_counter()
     found = _with_forms(twins(quantized, reference), quantized)
@@ -120,7 +120,7 @@ def sensitivities(
 
 
 def passes_on(op: Op) -> bool:
-    """True for an op that gives values of one tensor as it got them, in the same form."""
+    """True for an op that passes on the values of one tensor unchanged, in the same form."""
     if OPS[op.kind].scale != "same":
         return False
     given = {op.inputs[place] for place in data_places(op)}
@@ -131,7 +131,7 @@ def passes_on(op: Op) -> bool:
 
 
 def _with_forms(found: Sequence[Twin], quantized: Model) -> list[Twin]:
-    """The twins; one that is float with the form in which integer ops read it, where they do."""
+    """The twins; a float tensor read by integer ops gets the form in which they read it."""
     forms = {real: made for (real, _), made in conversions(quantized.main).forms.items()}
     return [
         replace(twin, ours=forms[twin.ours]) if twin.quant is None and twin.ours in forms else twin
@@ -155,14 +155,14 @@ def _units(reference: Model, found: Sequence[Twin]) -> list[_Unit]:
 
 
 def _places(reference: Model) -> dict[Tensor, int]:
-    """What makes each tensor: the number of an op, or −1 and below for the inputs."""
+    """The origin of each tensor: the number of an op, or −1 and below for the inputs."""
     inputs = {tensor: -1 - number for number, tensor in enumerate(reference.main.inputs)}
     ops = enumerate(reference.main.ops)
     return inputs | {tensor: place for place, op in ops for tensor in op.outputs}
 
 
 def _corrected(reference: Model, found: Sequence[Twin], data: Data) -> list[Twin]:
-    """The twins with biases that make up for their own rounded weights, as `correct` will."""
+    """The twins with biases that compensate for their rounded weights, as `correct` makes them."""
     layers = [t.layers for t in found if t.layers and has_stored_weights(t.layers[0])]
     inputs = list(dict.fromkeys(theirs.data for _, theirs in layers))
     try:
@@ -194,7 +194,8 @@ def _with_bias(ours: Layer, theirs: Layer, mean: NDArray[np.float64]) -> Layer:
 
 
 def _sample_count(rows: Sequence[Sensitivity], reference: Model, seconds: float) -> int:
-    """So many samples that a try takes no longer, and that memory holds all answers."""
+    """The largest number of samples that fits into the time for a try and keeps all answers in
+    memory."""
     run_seconds = max(sum(row.float_us for row in rows), 1.0) / 1e6
     values = max(1, sum(tensor.elements for tensor in reference.main.outputs))
     most = min(_MOST_SAMPLES, max(_FEWEST_SAMPLES, _MOST_VALUES // values))
@@ -204,8 +205,8 @@ def _sample_count(rows: Sequence[Sensitivity], reference: Model, seconds: float)
 def _damages(
     units: Sequence[_Unit], judge: DriftJudge, harmless: float, deadline: float
 ) -> Sequence[float]:
-    """The damage of each unit alone. The worst group is halved first; one that does little, or that
-    there is no time for, shares its damage among its own."""
+    """The damage of each unit alone. The worst group is halved first; a group that does little
+    damage, or for which there is no time, shares its damage among its units."""
 
     def damage(start: int, end: int) -> float:
         parts = [part for unit in units[start:end] for part in unit.parts]
@@ -232,7 +233,7 @@ def _damages(
 
 
 def _rows(reference: Model, costs: FormCosts) -> tuple[Sensitivity, ...]:
-    """Every input and op with its times; no damage is known yet."""
+    """A row for every input and op, with times and no damage yet."""
     rows = [
         Sensitivity(-1 - number, plain(tensor.name), border_us=costs.conversion[tensor])
         for number, tensor in enumerate(reference.main.inputs)
@@ -253,7 +254,7 @@ def _name(op: Op) -> str:
 def _costs(
     reference: Model, quantized: Model, target: Target, runs: int | None, engine: Engine | None
 ) -> FormCosts:
-    """Measured, or estimated where the runtime tells not all."""
+    """Measures the times, or estimates them where the runtime does not report every op."""
     try:
         return form_costs(reference, quantized, target, runs, engine)
     except Lost:

@@ -1,4 +1,4 @@
-"""The end of a search: the choice proven on held-out samples, timed in earnest, and looked into."""
+"""The end of a search: the choice proven on held-out samples, timed precisely, and explained."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -60,32 +60,32 @@ from litesmith.workers.engine import Lost
 # The proof's own run: long enough for a narrow interval.
 _PATIENT = Rule(width=0.02, least_seconds=3.0, most_seconds=9.0)
 
-# The held-out samples are asked about so many models at most: each one more makes it likelier
-# that one passes by luck.
+# The largest number of models judged on the held-out samples: each further model makes a lucky pass
+# likelier.
 _MOST_VERIFIED = 4
 
-# Who misses nearly is asked about where it costs no more than this part of who fits.
+# A near miss is verified where it costs at most this share of the cheapest fitting model.
 _FAR_LESS = 0.9
 
-# Models that take part in the proof's run beside the best; samples that layers are compared on, and
-# those among which the answers that differ most are looked for.
+# Models in the proof's run besides the best; samples for comparing layers; samples among which the
+# most different answers are sought.
 _MOST_TIMED, _LOOKED_AT, _COMPARED = 3, 16, 64
 
-# Runs that tell the time of each op.
+# The number of runs for the times of single ops.
 _PROFILED_RUNS = 60
 
 _THREADED = ("cpu", "openvino")
 
 
 class Proof(NamedTuple):
-    """What a search ends with.
+    """The outcome of a search.
 
     shipped   the trial of the model to ship; None where nothing fits
-    verified  the same on held-out samples; where nothing fits, of the nearest
+    verified  the same model on held-out samples; where nothing fits, the nearest miss
     verdict   proven, likely, unclear, keep or missed; "" where there was nothing to judge
     front     the names of the models that no other beats
     target    where the model is fastest
-    times     its times beside the float model's, in the proof's own run; None where nothing ran
+    times     its times beside the float model's, from the proof's own run; None where nothing ran
     """
 
     shipped: TriedModel | None
@@ -101,17 +101,17 @@ class Proof(NamedTuple):
 
     @property
     def threads(self) -> tuple[TargetTime, ...]:
-        """The times of both on every target."""
+        """The times of both models on every target."""
         return self.times.threads if self.times else ()
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is to be said of the times, a sentence each."""
+        """Warnings about the times, one sentence each."""
         return self.times.warnings if self.times else ()
 
 
 def prove(trials: TuneTrials, targets: Sequence[Place]) -> Proof:
-    """Verifies candidates in the order of their cost until one holds; its time too."""
+    """Verifies candidates, cheapest first, until one holds; times the winner."""
     seen: list[TriedModel] = []
     limits, kept = trials.goal.limits, None
     for record in find_provable(trials.records.values(), trials.goal.minimize):
@@ -138,22 +138,23 @@ def prove(trials: TuneTrials, targets: Sequence[Place]) -> Proof:
 
 
 def _find_none(trials: TuneTrials, targets: Sequence[Place]) -> Proof:
-    """The end of a search that has nothing to show."""
+    """The outcome of a search without a result."""
     front = find_front(trials.records.values())
     return Proof(None, None, "", tuple(one.name for one in front), str(targets[0]))
 
 
 def _has_no_better(trials: TuneTrials, seen: Sequence[TriedModel]) -> bool:
-    """True where something is within what was asked, or was not worth a score, and nothing of that
-    is better than the model as it came."""
+    """True where some candidates fit the budget, or were set aside unscored, and none of them beats
+    the original."""
     found = {r.status for r in trials.records.values() if r.name != FLOAT}
     return not seen and (FITS in found or (SET_ASIDE in found and MISSES not in found))
 
 
 def find_provable(records: Iterable[TriedModel], minimize: str) -> list[TriedModel]:
-    """Candidates to verify on held-out samples: those that cost least, and cost less than the model
-    as it came; one of them may be who has most room, lest nothing holds. Before them comes who may
-    have missed by chance, where it costs far less."""
+    """Finds the candidates to verify on held-out samples: the cheapest that cost less than the
+    original. One place is for the candidate with most room, in case the cheaper ones fail. A
+    candidate that may have missed the budget by chance comes first, where it costs far less than
+    the others."""
     known = list(records)
     original = next((record for record in known if record.name == FLOAT), None)
 
@@ -172,7 +173,7 @@ def find_provable(records: Iterable[TriedModel], minimize: str) -> list[TriedMod
 
 
 def _times(trials: TuneTrials, held: TriedModel, targets: Sequence[Place]) -> Proof:
-    """The proof's own run of one model, or the records of it."""
+    """Times one model for the proof, or reads its times from the records."""
     front, everywhere = find_front(trials.records.values()), _places(targets)
     texts = (*map(str, everywhere), *(record.digest for record in front))
 
@@ -190,7 +191,8 @@ def _measure_times(
     everywhere: Sequence[Place],
     key: str,
 ) -> ProofTimes:
-    """What runs in turns, and what is compiled for only by estimates; the first place decides."""
+    """Times the models on every place that runs them and estimates the rest; the first place
+    decides."""
     timed = _bench(trials, best, others, everywhere)
     bench = timed.bench if timed else None
     threads = [_target_time(result) for result in (bench.results if bench else ())]
@@ -218,7 +220,8 @@ def _measure_times(
 def _bench(
     trials: TuneTrials, best: TriedModel, others: Iterable[TriedModel], everywhere: Sequence[Place]
 ) -> Timed | None:
-    """All in turns: the float model and the best wherever they run, others on the first."""
+    """Times all models in turns: the float model and the best on every target, the others on the
+    first."""
     targets = [place.times for place in everywhere if place.times is not None]
     if not targets:
         return None
@@ -230,7 +233,8 @@ def _bench(
 
 
 def _fastest(bench: Bench) -> Result:
-    """The best model where it is fastest beyond doubt; else on the first target."""
+    """The result where the best model is fastest beyond doubt; otherwise the result on the first
+    target."""
     own = [r for r in bench.results if r.model == "best"]
     fastest = own[0]
     for result in own[1:]:
@@ -240,14 +244,15 @@ def _fastest(bench: Bench) -> Result:
 
 
 def _estimates(trials: TuneTrials, best: TriedModel, place: Place) -> Iterator[TargetTime]:
-    """A row for the best model where a time is estimated; the float model has none there."""
+    """A row for the best model on a place that only estimates times; the float model has none
+    there."""
     found = place.placed(load(trials.file(best)))
     if found is not None and found.latency_us is not None:
         yield TargetTime(str(place), "best", found.latency_us, found.latency_how)
 
 
 def _places(asked: Sequence[Place]) -> list[Place]:
-    """Those asked for; of a single one with threads, also with other numbers of them."""
+    """The requested places; a single place with threads also with other numbers of threads."""
     target = asked[0].runs
     if len(asked) > 1 or not isinstance(target, Target) or target.kind not in _THREADED:
         return list(asked)
@@ -269,8 +274,9 @@ def _target_time(result: Result) -> TargetTime:
 
 
 def look_into(trials: TuneTrials, record: TriedModel | None, front: Sequence[str] = ()) -> None:
-    """Writes the time of each op of the model as it came and of another, what layers lose, and
-    which accelerators take them; that also of others on the front."""
+    """Writes what explains the result: the time of each op of the original and of the result, what
+    layers lose, and which accelerators take them. Accelerators are also listed for the rest of the
+    front."""
     wanted = [(FLOAT, trials.digest, trials.source)]
     if record is not None:
         wanted.append((record.name, record.digest, trials.file(record)))
@@ -297,14 +303,14 @@ def look_into(trials: TuneTrials, record: TriedModel | None, front: Sequence[str
 
 
 def find_whole(trials: TuneTrials, record: TriedModel) -> tuple[str, ...]:
-    """The accelerators that take a model whole, of one that was looked into."""
+    """The accelerators that take the whole of a model that `look_into` has examined."""
     kept = trials.folder.evidence(TunedInside, record.digest)
     rows = (kept.accelerators if kept else None) or ()
     return tuple(row.placed.target for row in rows if not row.placed.left)
 
 
 def _takers(path: Path, *, compiled: bool) -> tuple[Taker, ...]:
-    """What every accelerator makes of a model: by rules, or by the compilers that are here."""
+    """What every accelerator takes of a model, by rules or by the compilers installed here."""
     return tuple(
         Taker(taken_of(found), found.latency_us, found.latency_how, cycles_of(found))
         for found in takers(load(path), compiled=compiled)
@@ -312,7 +318,7 @@ def _takers(path: Path, *, compiled: bool) -> tuple[Taker, ...]:
 
 
 def _op_times(trials: TuneTrials, path: Path) -> TunedInside:
-    """Of a CPU; nothing of other places, which tell no time of single ops."""
+    """The op times on a CPU; nothing for other places, which report no times of single ops."""
     target, runs = trials.goal.place.cpu, trials.goal.runs
     if target is None:
         return TunedInside(1, "")
@@ -326,7 +332,7 @@ def _op_times(trials: TuneTrials, path: Path) -> TunedInside:
 
 
 def op_times(source: Source, target: Target, runs: int | None = None) -> TunedInside:
-    """The time of a run, and of each op of it."""
+    """The time of a run, and of each of its ops."""
     found = profile_ops(source, target, runs=_PROFILED_RUNS if runs is None else runs)
     ops = tuple(
         OpRow(op.index, op.kind, op.name, op.us, op.macs)
@@ -337,7 +343,7 @@ def op_times(source: Source, target: Target, runs: int | None = None) -> TunedIn
 
 
 def _disagreements(trials: TuneTrials, path: Path) -> tuple[DisagreementRow, ...]:
-    """Held-out items of a task that the model answers otherwise than the model as it came."""
+    """Held-out items that the model answers differently from the original."""
     data, target = trials.split.held_out, trials.goal.place.cpu
     if data.items.scorer is None or target is None:
         return ()
@@ -349,7 +355,7 @@ def _disagreements(trials: TuneTrials, path: Path) -> tuple[DisagreementRow, ...
 
 
 def _layers(trials: TuneTrials, path: Path) -> tuple[LayerRow, ...]:
-    """The error of each layer's output, as a ratio of signal and noise."""
+    """The error of each layer's output, as a signal-to-noise ratio."""
     few = take_some(take_some(trials.split.calibration, CALIBRATION_SAMPLES), _LOOKED_AT)
     try:
         tidy = parse(f"{text_of(tidying(trials.model, ()))} | fold(float16=true)")

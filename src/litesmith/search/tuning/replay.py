@@ -1,4 +1,4 @@
-"""recipe.json: how the result of a search was made, and the same file made again, to the byte."""
+"""recipe.json: how the result of a search was made, and how to rebuild it byte for byte."""
 
 import os
 from dataclasses import dataclass, replace
@@ -27,8 +27,8 @@ from litesmith.units import plain
 
 @dataclass(frozen=True)
 class Opened:
-    """How data was opened, so that it can be again; `calibrate` is other data to calibrate on.
-    The digests are of the files that are named, "" where none is known."""
+    """How data was opened, so that it can be opened again; `calibrate` is separate calibration
+    data. The digests belong to the named files; "" where none is known."""
 
     data: str
     calibrate: str | None
@@ -40,10 +40,10 @@ class Opened:
 
 @dataclass(frozen=True)
 class RecipeFile:
-    """recipe.json.
+    """The contents of recipe.json.
 
-    opened    how the data can be opened again; None where it lived in a program
-    training  how steps that train did; None where nothing was to be trained
+    opened    how to open the data again; None for data that lived in a program
+    training  how the training steps trained; None where nothing was trained
     """
 
     schema: Literal[1]
@@ -60,7 +60,7 @@ class RecipeFile:
 def remember(
     data: Given, calibrate: Given | None, preparation: Preparation, samples: int | None = None
 ) -> Opened | None:
-    """How the data was opened; None for what lives in memory only."""
+    """Records how the data was opened; None for data that exists only in memory."""
     texts = [_place(source) for source in ((data,) if calibrate is None else (data, calibrate))]
     first, other = texts[0], texts[-1]
     if first is None or other is None:
@@ -76,7 +76,7 @@ def remember(
 
 
 def _place(source: Given) -> str | None:
-    """Where data lies, from any folder; None for data in memory."""
+    """The absolute path of data; None for data in memory."""
     if not is_path(source):
         return None
     text = os.fspath(source)
@@ -84,13 +84,13 @@ def _place(source: Given) -> str | None:
 
 
 def open_beside(source: Given, data: Data, model: Model, preparation: Preparation) -> Data:
-    """Other data, prepared as the first: a guess of its own might differ."""
+    """Opens other data with the preparation of the first, which its own guess might not match."""
     asked = replace(data.items.preparation or preparation, label_offset=preparation.label_offset)
     return open_data(source, model, preparation=asked)
 
 
 class GivenAgain(NamedTuple):
-    """The data of a search, as the caller gives it again; None is opened where the recipe says."""
+    """The data of a search as the caller supplies it again; None opens what the recipe names."""
 
     data: Given | None = None
     calibrate: Given | None = None
@@ -100,9 +100,9 @@ _AS_RECORDED = GivenAgain()
 
 
 def replay(place: Path, model: Path, again: GivenAgain = _AS_RECORDED) -> tuple[Change, str]:
-    """What the recipe makes of the model, and the digest that its file is to have.
+    """Applies the recipe to the model; returns the change and the digest that the file must have.
 
-    Raises where the model or the data is not what the recipe was found with. A recipe may come from
+    Raises where the model or the data differs from that of the search. A recipe may come from
     anywhere: it names files to be read, never code to be run.
     """
     found = _read(place)
@@ -155,8 +155,8 @@ def _context(
 
 
 def _refuse_other(place: Path, option: str, recorded: str, wanted: str) -> None:
-    """Raises where what the recipe names is not what it was, before anything in it is decoded; who
-    gives it has its samples compared, whose order and names do not matter."""
+    """Raises where the data named by the recipe has changed, before anything in it is decoded. Data
+    that the caller supplies is compared by its samples, regardless of their order and names."""
     if wanted and source_digest(Path(recorded)) not in (wanted, ""):
         raise BadInput(
             "{place}: {data} has changed since, and is not opened on the word of a recipe; where "
@@ -168,7 +168,7 @@ def _refuse_other(place: Path, option: str, recorded: str, wanted: str) -> None:
 
 
 def _source(place: Path, option: str, recorded: str | None, again: Given | None) -> Given | None:
-    """What the caller gives; else the file or folder that the recipe names, and nothing else."""
+    """The caller's data; otherwise the file or folder that the recipe names, and nothing else."""
     if recorded is None or again is not None:
         return again if recorded is not None else None
     named = Path(recorded)

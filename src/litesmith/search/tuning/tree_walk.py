@@ -1,4 +1,4 @@
-"""The walk through the decision tree: what is asked for, what is tried, and where it stands."""
+"""The walk through the decision tree: the request, the trials, and the progress."""
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -60,10 +60,10 @@ from litesmith.training.settings import Look, Training
 from litesmith.units import total_text
 from litesmith.workers.engine import Engine, Worker
 
-# A result is called likely by no fewer held-out samples than these.
+# The least number of held-out samples for the verdict "likely".
 _LEAST_LIKELY = 30
 
-# Training on fewer samples than this teaches a model nothing that lasts.
+# Training on fewer samples than this teaches a model nothing that generalizes.
 LEAST_TO_TRAIN = 200
 
 _TOO_LATE = phrase("the time is over")
@@ -71,21 +71,21 @@ _TOO_LATE = phrase("the time is over")
 
 @dataclass(frozen=True, eq=False)
 class TuneTask:
-    """What is asked for.
+    """The request of a search.
 
     model        the file; it is never changed
-    data         samples to choose and to prove by, split here; also to calibrate on, where there
-                 is no other `calibration`
+    data         samples for choosing and proving, split here; also for calibration, unless
+                 `calibration` is given
     targets      where the result is to run; the first decides
-    minutes      no longer than this; None for as long as it takes
-    runs         each candidate is timed in so many; None: until its time is steady
-    training     how to train where that is needed; None never trains
-    trusted      True where data that looks wrong is to be used
+    minutes      the time limit; None for as long as it takes
+    runs         the number of timed runs per candidate; None times until the result is steady
+    training     how to train where necessary; None never trains
+    trusted      True to use data even if it looks wrong
     command      what the user typed, for the records
-    opened       how the data can be opened again; None where it cannot
-    engine       who does the work; None is this machine
-    metric       what may drop; "auto" is what suits the labels
-    overlap      the kernels of a microcontroller whose habits a plan of its memory may rely on
+    opened       how to open the data again; None where that is impossible
+    engine       where the work is done; None means this machine
+    metric       the metric that may drop; "auto" chooses one that suits the labels
+    overlap      the kernels of a microcontroller whose habits a memory plan may rely on
     """
 
     model: Path
@@ -123,7 +123,8 @@ class TuneTask:
             )
 
     def _refuse_chip(self) -> None:
-        """Raises where bytes of a microcontroller are asked for elsewhere."""
+        """Raises where the memory of a microcontroller is limited but the target is
+        something else."""
         limits = self.limits.ceilings.keys() & set(MICRO)
         if self.overlap not in OVERLAPS:
             raise BadInput("overlap {what!r}: there is {known}", self.overlap, ", ".join(OVERLAPS))
@@ -138,13 +139,13 @@ class TuneTask:
 
 
 class TuneView(NamedTuple):
-    """Where a search stands, for whoever watches.
+    """The progress of a search, for the progress callback.
 
-    doing      what is going on
-    best       the best so far; None where nothing fits yet
-    left       seconds that it may still take; None where that is not known
-    look       how far a training has come
-    workers    what the workers of an engine do
+    doing      the current action
+    best       the best model so far; None where nothing fits yet
+    left       estimated seconds left; None where unknown
+    look       the progress of a training
+    workers    the state of the engine's workers
     """
 
     doing: str
@@ -164,7 +165,7 @@ def silent(_: TuneView) -> None:
 
 @dataclass
 class Search:
-    """One walk through the tree; everything that it finds is in its folder at once."""
+    """One walk through the tree; every finding is in its folder at once."""
 
     request: TuneTask
     tell: Tell = silent
@@ -195,7 +196,7 @@ class Search:
 
     @contextmanager
     def hold(self) -> Generator[None]:
-        """Holds the folder; raises where it has other records, or none to go on with."""
+        """Locks the folder; raises where it holds other records, or none to resume."""
         if self.request.resume and not self.folder.is_used:
             raise BadInput(
                 "{path}: holds no search to go on with; leave out --resume", self.folder.path
@@ -216,7 +217,7 @@ class Search:
 
     @contextmanager
     def _watching(self) -> Generator[None]:
-        """Has whoever watches told what workers do."""
+        """Reports worker status to the progress callback."""
         engine = self.request.engine
         if engine is None or self.tell is silent:
             yield
@@ -232,7 +233,7 @@ class Search:
         self.tell(TuneView(self._doing, records, self.best, self._seconds_left, workers=workers))
 
     def walk(self, on_step: Callable[[], None]) -> None:
-        """Tries what the tree says; `on_step` is called whenever something is known anew."""
+        """Tries the candidates of the tree; calls `on_step` after each new finding."""
         first = self.trials.try_candidate(float_candidate())
         if first.status == REFUSED:
             raise BadInput(first.trial.reason)
@@ -247,22 +248,22 @@ class Search:
 
     @property
     def seconds(self) -> float:
-        """How long it has been at work."""
+        """The running time of the search."""
         return monotonic() - self.began
 
     @property
     def is_new_request(self) -> bool:
-        """True where the folder has the result of another request, or none."""
+        """True where the folder holds no result, or that of another request."""
         return self._known_request != self.wanted
 
     @property
     def has_news(self) -> bool:
-        """True once there is more to tell than the folder has."""
+        """True where more is known than the folder holds."""
         return self.is_new_request or self.trials.fresh > 0
 
     @property
     def wanted(self) -> TuneRequest:
-        """The request as the summary has it."""
+        """The request as the summary stores it."""
         request = self.request
         return TuneRequest(
             minimize=request.minimize,
@@ -280,7 +281,7 @@ class Search:
 
     @property
     def best(self) -> TriedModel | None:
-        """What would be shipped by what is known; the model as it came is no find."""
+        """The model to ship by what is known so far; never the original."""
         order = rank(self.trials.records.values(), self.request.minimize)
         left = (r for r in order if r.name == FLOAT or not self.trials.is_disproven(r))
         first = next(left, None)
@@ -315,8 +316,8 @@ class Search:
         )
 
     def _arrange(self) -> str:
-        """The step that arranges the memory of a microcontroller: as much as is needed, or as
-        little as can be where that is what is to be small."""
+        """The step that arranges the memory of a microcontroller: as compactly as necessary, or as
+        possible where memory is minimized."""
         if not self._goal.place.is_micro:
             return ""
         least = 1 if self.request.minimize == "ram" else 0
@@ -350,14 +351,15 @@ class Search:
         on_step()
 
     def show(self, doing: str, branches_left: int = 0) -> None:
-        """Tells whoever watches what is going on."""
+        """Reports the current action to the progress callback."""
         self._doing = doing
         self._seconds_left = self._left(branches_left)
         records = tuple(self.trials.records.values())
         self.tell(TuneView(doing, records, self.best, self._seconds_left))
 
     def _look(self, look: Look) -> None:
-        """A training takes as long a step as it did so far."""
+        """Reports the progress of a training; each of its steps is assumed to take as long as those
+        before."""
         records = tuple(self.trials.records.values())
         if look.step <= 1 or self._training_began is None:
             self._training_began = monotonic()
@@ -366,7 +368,7 @@ class Search:
         self.tell(TuneView(self._doing, records, self.best, left, look))
 
     def _left(self, branches: int) -> float | None:
-        """A guess: the branches that are left take as long as the trials did so far."""
+        """Estimates the time left: the remaining branches take as long as the trials so far."""
         took = [r.details.seconds for r in self.trials.records.values() if r.name != FLOAT]
         if not took or not branches:
             return None
@@ -379,7 +381,7 @@ class Search:
     # What is refused before long work.
 
     def _metric(self) -> str:
-        """The metric that the budget is about, or BadInput where the data cannot tell it."""
+        """The metric of the budget; raises BadInput where the data cannot measure it."""
         budget, data = self.request.budget, self.request.data
         first = next(iter(data), None)
         if first is None:
@@ -404,8 +406,9 @@ class Search:
         return name
 
     def _refuse_few(self, reference: float) -> None:
-        """Raises where too little is held out for a float model that scores this. What is no mean
-        of items that are right or wrong, as an average precision, may be likely with fewer."""
+        """Raises where too few samples are held out for a float model with this score. A metric
+        that is no mean over right and wrong items, such as average precision, may be likely with
+        fewer."""
         metric = metric_named(self._goal.metric)
         needed = self.request.budget.needed_samples(reference, metric.unit)
         if not metric.counts_items:
@@ -446,7 +449,7 @@ class Search:
             )
 
     def _why_fixed(self) -> str:
-        """Why nothing is trained; "" where it may be."""
+        """Why nothing is trained; "" where training is possible."""
         if self.request.training is None:
             return phrase("nothing is to be trained")
         if not has_torch():
@@ -468,7 +471,7 @@ class Search:
 
 
 def _describe(found: list[TriedModel]) -> str:
-    """What came of a branch: that of its best."""
+    """The outcome of a branch, described by its best candidate."""
     if not found:
         return phrase("nothing to try")
     order = {FITS: 0, NEAR: 1, MISSES: 2, SET_ASIDE: 3, REFUSED: 4}

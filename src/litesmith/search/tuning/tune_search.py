@@ -19,12 +19,12 @@ from litesmith.workers.engine import Lost
 
 @dataclass(frozen=True, repr=False)
 class Found:
-    """What a search ended with; everything else is in its folder.
+    """The outcome of a search; the folder holds everything else.
 
     best     the file to ship; None where nothing fits
-    summary  where it stands, as tune.json has it
-    records  every candidate, in the order they were tried
-    fresh    how many of them were not on record
+    summary  the state of the search, as tune.json stores it
+    records  every candidate, in the order of the trials
+    fresh    the number of trials that were not on record
     report   the page of the folder; None where none was asked for
     """
 
@@ -42,17 +42,17 @@ class Found:
 
     @property
     def facts(self) -> dict[str, object]:
-        """The summary as JSON has it."""
+        """The summary as JSON stores it."""
         return encode_fields(self.summary)
 
     @property
     def verdict(self) -> str:
-        """proven, likely or missed."""
+        """The verdict: proven, likely, unclear, keep or missed."""
         return self.summary.verdict or MISSED
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is to be said of the times."""
+        """Warnings about the measured times."""
         return self.summary.warnings
 
     @property
@@ -65,11 +65,11 @@ class Found:
         return self.summary.sentence
 
     def to_rows(self) -> list[dict[str, object]]:
-        """One row for each candidate that was tried."""
+        """One row for each tried candidate."""
         return [one.row() for one in self.records]
 
     def to_json(self) -> dict[str, object]:
-        """What the search found, as `--json` prints it."""
+        """The outcome of the search, as `--json` prints it."""
         summary = self.summary
         best, first = summary.best, summary.first
         shown: dict[str, object] = {
@@ -99,7 +99,7 @@ class Found:
 
 
 def default_folder(model: Path) -> Path:
-    """Where a search of this model goes, unless it is said."""
+    """The default folder for a search of this model."""
     return Path(f"{model.stem}-tuned")
 
 
@@ -123,7 +123,7 @@ def carry_out(request: TuneTask, tell: Tell = silent) -> Found:
 
 
 def _kept_text(search: Search) -> str:
-    """What is there after a Ctrl-C, or without the cluster."""
+    """What is left after Ctrl-C, or after the cluster was lost."""
     folder = search.folder
     best = (
         phrase("the best so far is {best}", folder.best)
@@ -136,7 +136,7 @@ def _kept_text(search: Search) -> str:
 
 
 def _keep(search: Search, state: str = RUNNING) -> None:
-    """Writes where the search stands: the best file, and the summary that speaks of it."""
+    """Writes the best file so far, and the summary that describes it."""
     if not search.has_news:  # what lies there is as good, or better
         return
     best = search.best
@@ -145,7 +145,8 @@ def _keep(search: Search, state: str = RUNNING) -> None:
     elif made := search.folder.found(best.name, best.digest):
         search.folder.ship(made)
         search.folder.write_recipe(recipe_file(search, best))
-    # A best whose file is gone is made again should it stay the best.
+    # If the best model's file is gone, it is rebuilt at the end, should the model still be the
+    # best.
     search.folder.write_summary(summarize(search, state))
 
 

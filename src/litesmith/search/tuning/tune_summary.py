@@ -36,12 +36,12 @@ from litesmith.timing.statistics import SAME, UNCLEAR, UNKNOWN, speed_interval
 from litesmith.training.recipe_context import has_torch
 from litesmith.units import bytes_text, factor_text, number_text, plain, time_text
 
-# Buffers and boards that are named.
+# The number of buffers and boards to name.
 _NAMED = 4
 
 
 def summarize(search: Search, state: str, proof: Proof | None = None) -> TuneSummary:
-    """Where a search stands."""
+    """Summarizes the present state of a search."""
     request, first = search.request, search.trials.records.get(FLOAT)
     warnings = proof.warnings if proof else ()
     taken = _own_ops(search, proof) if proof else 0
@@ -82,14 +82,15 @@ def summarize(search: Search, state: str, proof: Proof | None = None) -> TuneSum
 
 
 def _own_ops(search: Search, proof: Proof) -> int:
-    """Ops of the model to ship that kernels of this package run, where these were asked for."""
+    """The number of ops of the shipped model that Litesmith's own kernels run, where they were
+    requested."""
     if proof.shipped is None or not search.trials.goal.place.has_own_kernels:
         return 0
     return own_kernels().place(load(search.trials.file(proof.shipped))).taken
 
 
 def _memory_limit(search: Search, proof: Proof) -> Iterator[str]:
-    """What the RAM of a microcontroller goes into: who makes the peak, and what lasts."""
+    """What limits the RAM of a microcontroller: the tensors at the peak, and permanent buffers."""
     record = proof.shipped or proof.verified
     if record is None:
         return
@@ -140,7 +141,7 @@ def _model(record: TriedModel) -> TunedModel:
 
 
 def _proven(record: TriedModel, proof: Proof) -> TunedModel:
-    """The model with what the proof found of it."""
+    """The model with the results of the proof."""
     found = _model(record)
     if proof.verified is None:
         return found
@@ -170,7 +171,7 @@ def _nearest(proof: Proof | None) -> TunedModel | None:
 
 
 def _first(first: TriedModel, proof: Proof | None) -> TunedModel:
-    """The model as it came; its score on held-out samples, once these were asked."""
+    """The original model, with its score on held-out samples once these were used."""
     found = _model(first)
     if found.latency is not None and proof is not None and proof.speed is not None:
         found = replace(found, latency=found.latency.beside(proof.speed.float_us))
@@ -191,7 +192,7 @@ def _first(first: TriedModel, proof: Proof | None) -> TunedModel:
 
 
 def sentence(search: Search, proof: Proof | None) -> str:
-    """What came out, and what there was no time for."""
+    """The result in one sentence, including what there was no time for."""
     told = _outcome(search, proof)
     if proof is None or not search.untried:
         return told
@@ -249,7 +250,7 @@ def _outcome(search: Search, proof: Proof | None) -> str:
 
 
 def _keep_yours(search: Search, proof: Proof) -> str:
-    """Nothing is better beyond the noise in what is to be small: what came nearest to it."""
+    """The sentence where nothing beats the original beyond the noise: what came nearest."""
     what = phrase(search.request.minimize)
     told = phrase(
         "nothing better was found; keep yours: no file beats it in {what} beyond the noise", what
@@ -261,14 +262,14 @@ def _keep_yours(search: Search, proof: Proof) -> str:
 
 
 def _kernels(search: Search, verified: TriedModel) -> str:
-    """Whose kernels gave the answers, where that is not where the model is to run."""
+    """Which kernels computed the scores, where the model is to run elsewhere."""
     place = search.trials.goal.place
     same = verified.details.scored_on == str(place.proves) and place.runs is not None
     return "" if place.cpu is not None or same else phrase(" by the CPU's kernels")
 
 
 def _gains(search: Search, proof: Proof, model: TriedModel) -> list[str]:
-    """How much faster and smaller; nothing inside the noise."""
+    """How much faster and smaller the model is; differences inside the noise are left out."""
     own = phrase("Litesmith's kernels") if _own_ops(search, proof) else ""
     is_told = proof.verdict == UNSURE  # first of all, of the speed
     gains = list(_time_gains(search, None if is_told else proof.speed, own))
@@ -283,7 +284,7 @@ def _gains(search: Search, proof: Proof, model: TriedModel) -> list[str]:
 
 
 def _memory_gains(first: TriedModel, model: TriedModel) -> Iterator[str]:
-    """What a model takes on a microcontroller, beside what the model as it came takes."""
+    """The memory of a model on a microcontroller, beside the original's."""
     was, now = first.details, model.details
     if was.ram_bytes and now.ram_bytes:
         less = factor_text(was.ram_bytes / now.ram_bytes, phrase("smaller in RAM"))
@@ -294,7 +295,7 @@ def _memory_gains(first: TriedModel, model: TriedModel) -> Iterator[str]:
 
 
 def _time_gains(search: Search, speed: Speed | None, own: str) -> Iterator[str]:
-    """How much faster than the float model; or, where nothing ran, what is estimated."""
+    """How much faster than the float model; or an estimate, where nothing ran."""
     place = search.trials.goal.place
     if speed is None or speed.ratio is None:
         if speed is not None and speed.p50_us is not None:
@@ -319,7 +320,7 @@ def _time_gains(search: Search, speed: Speed | None, own: str) -> Iterator[str]:
 
 
 def next_steps(search: Search, proof: Proof | None) -> list[NextStep]:
-    """What to do now."""
+    """What the user can do next."""
     request = search.request
     model, data = (quote(plain(text)) for text in (str(request.model), request.data.source))
     same = request.command or phrase("the same call")
@@ -369,7 +370,7 @@ def next_steps(search: Search, proof: Proof | None) -> list[NextStep]:
 
 
 def _longer(search: Search, same: str) -> str:
-    """The same command with twice the time, which goes on where this one ended."""
+    """The same command with twice the time, which resumes where this search ended."""
     minutes = search.request.minutes
     if not search.request.command or minutes is None:
         return phrase("{command} with more minutes", same)
@@ -382,13 +383,13 @@ def _longer(search: Search, same: str) -> str:
 
 
 def _other_goals(search: Search) -> list[str]:
-    """What else may be asked of a model that nothing is better than."""
+    """Other goals worth asking for where nothing beats the original."""
     others = " or ".join(one for one in ("latency", "size") if one != search.request.minimize)
     return [phrase("--minimize {goal}: asks for another gain; or a larger budget", others)]
 
 
 def _over_the_ceiling(search: Search, nearest: TriedModel) -> list[str]:
-    """Where nothing is lost, and yet nothing fits."""
+    """Advice where accuracy is fine and a ceiling is exceeded."""
     if search.trials.goal.place.is_micro:
         return list(_larger_boards(nearest.details))
     if not search.request.limits.texts:
@@ -400,7 +401,7 @@ def _over_the_ceiling(search: Search, nearest: TriedModel) -> list[str]:
 
 
 def _larger_boards(nearest: Tried) -> Iterator[str]:
-    """What would be needed: the bytes, and the boards that have them."""
+    """The bytes that would be needed, and the boards that have them."""
     ram, flash = nearest.ram_bytes or 0, nearest.flash_bytes or 0
     boards = [board.name for board in BOARDS if board.ram >= ram and board.flash >= flash]
     needed = phrase("{ram} of RAM, {flash} of flash", bytes_text(ram), bytes_text(flash))
@@ -413,7 +414,7 @@ def _larger_boards(nearest: Tried) -> Iterator[str]:
 
 
 def recipe_file(search: Search, record: TriedModel) -> RecipeFile:
-    """How the best was made, so that it can be made again."""
+    """The recipe file from which the best model can be rebuilt."""
     model, place = quote(str(search.request.model)), quote(str(search.folder.recipe))
     return RecipeFile(
         schema=1,

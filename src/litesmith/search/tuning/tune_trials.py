@@ -1,4 +1,4 @@
-"""Makes the candidates of `tune`, checks, times and scores each once, and puts it on record."""
+"""Builds the candidates of `tune`; checks, times and scores each once, and records it."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -59,20 +59,21 @@ from litesmith.training.recipe_context import later_rounding, training_context, 
 from litesmith.training.settings import TrainingRecord, Watch
 from litesmith.workers.engine import Engine, Lost
 
-# How long the two of a pair take turns: enough to tell candidates apart, not yet to prove it. How
-# busy the machine is, is told of the proof.
+# How long a candidate and the float model take turns: enough to rank candidates, not to prove a
+# ratio. Whether the machine is busy is said about the proof.
 _QUICK = Rule(width=0.05, least_seconds=0.5, most_seconds=3.0, look_seconds=0)
 
-# Enough to know whether scoring takes seconds or minutes.
+# Enough to tell whether scoring takes seconds or minutes.
 _GLANCE = Rule(runs=2, warmup_runs=1, look_seconds=0)
 
-# Scoring one model may take so long; a slower one is scored on fewer samples, but not on fewer
-# than this. Where time counts, one that is slower than the float model is scored only if quickly.
+# The time limit for scoring one model; a slower model is scored on fewer samples, but not on fewer
+# than the second number. Where time counts, a model slower than the float model is scored only if
+# that takes less than the third.
 _MOST_SECONDS, _FEWEST_SCORED, _IN_VAIN_SECONDS = 90.0, 64, 20.0
 
 
 class Built(NamedTuple):
-    """A candidate as a worker has made it."""
+    """A candidate built by a worker."""
 
     content: Content
     skipped: tuple[Skip, ...]
@@ -80,7 +81,7 @@ class Built(NamedTuple):
 
 
 class _File(NamedTuple):
-    """A candidate's file, what was left alone in it, and what is known of it."""
+    """The file of a candidate, with what its steps skipped and what is known about the file."""
 
     path: Path
     skipped: tuple[Skip, ...] = ()
@@ -89,7 +90,7 @@ class _File(NamedTuple):
 
 @dataclass
 class _Finding:
-    """What is known of a candidate so far; it is kept where the rest cannot be had.
+    """What is known of a candidate so far; kept even where the rest cannot be found out.
 
     blocks  the ratios of its time to the float model's, block by block
     """
@@ -108,10 +109,10 @@ class _Finding:
 class TuneTrials:
     """The trials of one search.
 
-    source   the file that came; `model` is what it holds
-    watch    is told how far a training has come
-    engine   who makes, times and scores; None is this machine
-    records  the candidates that were tried, by name
+    source   the original file; `model` is its content
+    watch    receives the progress of a training
+    engine   where candidates are built, timed and scored; None means this machine
+    records  the tried candidates, by name
     """
 
     folder: Folder
@@ -131,12 +132,12 @@ class TuneTrials:
 
     @property
     def fresh(self) -> int:
-        """How many trials were not on record."""
+        """The number of trials that were not on record."""
         return self.runner.fresh
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The records of this search: its candidates, and what was made of them."""
+        """The keys of this search's records: its candidates and their proofs."""
         own = {record.digest for record in self.records.values()}
         found = [record.details.key for record in self.records.values()]
         for trial in self.runner.known.values():
@@ -150,13 +151,13 @@ class TuneTrials:
         return details.kind == VERIFIED and details.held_out == self.split.held_out.digest
 
     def is_disproven(self, record: TriedModel) -> bool:
-        """True where the held-out samples are known to speak against it."""
+        """True where the held-out samples are known to refute the candidate."""
         known = self._find(self._key(record.recipe, VERIFIED))
         found = None if known is None else known.details.accuracy
         return found is not None and self.goal.is_missed(found)
 
     def try_candidate(self, candidate: Candidate) -> TriedModel:
-        """The trial of a candidate, made now unless it is on record."""
+        """Tries a candidate, unless its trial is on record."""
         key = self._key(candidate.recipe, CANDIDATE)
         known = self._find(key)
         if known is None or self._is_short_of(known.details):
@@ -173,14 +174,14 @@ class TuneTrials:
         return self.records[candidate.name]
 
     def foresee(self, candidates: Iterable[Candidate]) -> None:
-        """Has workers make what may be tried next, as many as there are workers."""
+        """Has the workers build candidates that may be tried next, one for each worker."""
         if self.engine is not None:
             unknown = [c for c in candidates if not self.knows(c)]
             for candidate in unknown[: self.engine.width]:
                 self._begin(candidate.recipe, candidate.name)
 
     def close(self) -> None:
-        """Ends what was begun and is not wanted any more."""
+        """Stops the builds that nobody wants any more."""
         self._builds.stop()
 
     def knows(self, candidate: Candidate) -> bool:
@@ -189,12 +190,12 @@ class TuneTrials:
         return known is not None and not self._is_short_of(known.details)
 
     def has_some_of(self, branch: str) -> bool:
-        """True where something of this branch is on record."""
+        """True where a trial of this branch is on record."""
         found = (trial.details for trial in self.runner.known.values())
         return any(one.kind == CANDIDATE and one.branch == branch for one in found)
 
     def verify(self, record: TriedModel) -> TriedModel:
-        """A trial's model on the held-out samples, which are kept out of every choice."""
+        """Scores the model of a trial on the held-out samples, on which no choice depends."""
         key = self._key(record.recipe, VERIFIED)
         known = self._find(key)
         held = self.split.held_out.digest
@@ -227,7 +228,7 @@ class TuneTrials:
         return TriedModel(trial)
 
     def _looks(self, record: TriedModel) -> int:
-        """How many other models the held-out samples were asked about."""
+        """The number of other models that were judged on the held-out samples."""
         held = self.split.held_out.digest
         seen = {
             trial.model_digest
@@ -237,7 +238,7 @@ class TuneTrials:
         return len(seen - {record.digest})
 
     def file(self, record: TriedModel) -> Path:
-        """The file of a trial; made anew where it is gone."""
+        """The file of a trial; rebuilt where it is gone."""
         if record.name == FLOAT:
             return self.source
         found = self.folder.found(record.name, record.digest)
@@ -258,8 +259,8 @@ class TuneTrials:
         what: tuple[object, ...],
         make: Callable[[str], ProofTimes],
     ) -> ProofTimes:
-        """The times of a proof, from the records where they are on them; `what` tells them from
-        others, and `make` is given their key."""
+        """The times of a proof: from the records, or measured by `make`, which receives their key;
+        `what` distinguishes them from the times of other proofs."""
         key = self.runner.key(self.runner.place, record.digest, what)
 
         def measure() -> Trial[Tried | ProofTimes]:
@@ -287,7 +288,8 @@ class TuneTrials:
         return known.with_details(known.details)
 
     def _is_short_of(self, known: Tried) -> bool:
-        """True where a trial on record lacks what is asked for now, or may go better now."""
+        """True where a recorded trial lacks a measurement that is needed now, or could be improved
+        now."""
         if known.is_passing:
             return True
         if known.latency is None:
@@ -299,7 +301,7 @@ class TuneTrials:
         return self.goal.minimize == "memory" and known.peak_bytes is None
 
     def _may_be_clearer(self, speed: Speed) -> bool:
-        """True for a time of a busy machine, unless so few runs were asked for."""
+        """True for a time taken on a busy machine, unless the user fixed the number of runs."""
         return speed.verdict == UNCLEAR and self.goal.runs is None
 
     def _key(self, recipe: str, kind: str) -> str:
@@ -344,8 +346,8 @@ class TuneTrials:
         )
 
     def _begin(self, recipe: str, name: str) -> None:
-        """Has a worker make a candidate. What trains is made where the search runs: it has its own
-        records, and may have a GPU."""
+        """Has a worker build a candidate. Training happens where the search runs, which has the
+        training's records and possibly a GPU."""
         if recipe and not trainings(recipes.parse(recipe)):
             order = Order(
                 recipe, self._few, self.source, self.digest, phrase("making {name}", name)
@@ -364,7 +366,8 @@ class TuneTrials:
         return _File(self.folder.keep(change.model, name), change.skipped)
 
     def _context(self, recipe: recipes.Recipe, name: str) -> Context:
-        """What steps may use: some of the calibration samples, and all of them to train on."""
+        """The context for the steps: some of the calibration samples, and all of them for
+        training."""
         if not trainings(recipe) or self.goal.training is None:
             return replace(context_of(self._few), learn=later_rounding())
         place = self.folder.training(name, self._key(recipes.text_of(recipe), CANDIDATE))
@@ -375,8 +378,7 @@ class TuneTrials:
     # Measuring.
 
     def _measure(self, found: _Finding, file: _File) -> None:
-        """Finds out what a candidate costs and how good it is, unless something speaks against it
-        before."""
+        """Measures the cost and quality of a candidate, unless something rules it out earlier."""
         path, is_float = file.path, found.details.name == FLOAT
         twin = next((r.name for r in self.records.values() if r.digest == found.digest), None)
         if twin is not None:
@@ -391,7 +393,8 @@ class TuneTrials:
                 file.skipped,
                 self.source,
                 profiled=False,
-                # Its kernels decode weights that others cannot read; they run it below.
+                # Only a microcontroller's own kernels decode encoded weights; they run the model
+                # below.
                 tried=not self.goal.place.is_micro,
             )
             found.details = replace(found.details, is_integer=claims.is_integer)
@@ -410,7 +413,8 @@ class TuneTrials:
         return self._measure_score(found, path)
 
     def _measure_costs(self, found: _Finding, path: Path, placed: Placement | None) -> None:
-        """Its time beside the float model's, in turns; an estimate where nothing runs there."""
+        """Times the candidate in turns with the float model; takes an estimate where
+        nothing runs."""
         if self.goal.place.is_micro:
             found.details = _with_memory(found.details, path)
             return
@@ -452,7 +456,7 @@ class TuneTrials:
         return group
 
     def _scoring_seconds(self, path: Path, latency: Speed) -> float:
-        """What scoring takes, with the float model beside it."""
+        """The time for scoring the candidate and the float model."""
         cpu = self.goal.place.cpu
         if cpu is None:
             group = self._beside_float("candidate", path, self.goal.place.scores)
@@ -463,7 +467,7 @@ class TuneTrials:
         return _seconds_of_both(latency) * threads * len(self.split.search) / cores
 
     def _proving_target(self, record: TriedModel) -> Target:
-        """Where the proof is scored: where it is to run, unless that takes too long."""
+        """Where the proof is scored: on the target, unless that takes too long."""
         place = self.goal.place
         both = _seconds_of_both(record.latency) if record.latency else 0.0
         is_long = both * len(self.split.held_out) > _MOST_SECONDS
@@ -474,8 +478,8 @@ class TuneTrials:
 
 
 def build(recipe: str, given: tuple[Pieces], content: Content) -> Built:
-    """What runs on a worker: a recipe, with the data looked at by several workers where it is in
-    several pieces, and a look at the result."""
+    """Runs on a worker: applies a recipe and examines the result. Several workers observe the data,
+    where it comes in several pieces."""
     data, model = join_pieces(given[0]), load_content(content)
     context = replace(context_of(data.few, spread=data.spread), learn=later_rounding())
     change = recipes.apply(model, recipes.parse(recipe), context)
@@ -486,7 +490,7 @@ def build(recipe: str, given: tuple[Pieces], content: Content) -> Built:
 
 
 def _with_memory(details: Tried, path: Path) -> Tried:
-    """What a model takes on a microcontroller, where no time is taken."""
+    """Adds the memory that a model takes on a microcontroller, where no time is taken."""
     model = load(path)
     ram, flash = add_up_arena(model), add_up_flash(model, path.stat().st_size)
     untimed = Speed("micro", "", *(None,) * 5, verdict="")
@@ -494,11 +498,11 @@ def _with_memory(details: Tried, path: Path) -> Tried:
 
 
 def _seconds_of_both(latency: Speed) -> float:
-    """What a candidate and the float model take for one sample."""
+    """The time of the candidate and the float model for one sample."""
     return ((latency.p50_us or 0.0) + (latency.float_us or 0.0)) / 1e6
 
 
 def _group(skipped: Sequence[Skip]) -> tuple[Skipped, ...]:
-    """What was left alone, by kind and reason: names of every op would fill the records."""
+    """Groups what was skipped by kind and reason: a name for every op would fill the records."""
     counts = Counter((skip.kind, skip.why) for skip in skipped)
     return tuple(Skipped(f"{n} {kind}".strip(), why) for (kind, why), n in counts.items())

@@ -1,4 +1,4 @@
-"""The average precision of COCO, from what became of each image, and how each image moves it."""
+"""COCO's average precision, from the outcome on each image, and each image's influence on it."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -11,16 +11,16 @@ from litesmith.accuracy.paired import Influence, Rows
 from litesmith.errors import BadInput
 from litesmith.tasks.matching import THRESHOLDS, WIDTH
 
-# The shares of what there is to find at which precision is read.
+# The recalls at which precision is read.
 _RECALLS = np.linspace(0.0, 1.0, 101)
 
 
 class _Ranked(NamedTuple):
-    """The answers of one class at one threshold, the surest first, less those that do not count.
+    """The detections of one class at one threshold, most confident first, without ignored ones.
 
-    images  which image each is from
-    right   whether it is right
-    wanted  of each image, how many things there are to find
+    images  the image of each detection
+    right   whether the detection is right
+    wanted  the number of objects in each image
     """
 
     images: NDArray[np.int64]
@@ -29,8 +29,8 @@ class _Ranked(NamedTuple):
 
 
 def average_precision(rows: Rows, thresholds: int = len(THRESHOLDS)) -> Influence:
-    """The mean over classes and the first thresholds. An image's influence is what the metric
-    gains by a little more weight of it; classes of which there is nothing to find are left out."""
+    """The mean over classes and over the first thresholds. An image's influence is the metric's
+    derivative by the image's weight; classes without objects are left out."""
     found = [_moved(ranked) for ranked in _ranked(rows, thresholds)]
     if not found:
         raise BadInput("the data has nothing to find: no image has a box that counts")
@@ -43,7 +43,8 @@ at_half = partial(average_precision, thresholds=1)
 
 
 def of_each(rows: Rows, thresholds: int = len(THRESHOLDS)) -> Rows:
-    """The same of each image alone; of one with nothing to find, 1 where nothing was found."""
+    """The average precision of each image alone; 1 for an image without objects and without
+    detections."""
     return np.array([_alone(row[None], thresholds) for row in rows])
 
 
@@ -51,7 +52,7 @@ each_at_half = partial(of_each, thresholds=1)
 
 
 def of_class(rows: Rows, place: int) -> Rows:
-    """The same rows with nothing to find of any other class."""
+    """The same rows, with the objects of all other classes removed."""
     kept = rows.copy()
     kept[:, 1 : 1 + int(rows[0, 0])] = 0
     kept[:, 1 + place] = rows[:, 1 + place]
@@ -59,7 +60,7 @@ def of_class(rows: Rows, place: int) -> Rows:
 
 
 def precision_curve(rows: Rows, place: int, points: int = 21) -> tuple[tuple[float, float], ...]:
-    """The precision of one class at shares of what there is to find, at the first threshold."""
+    """The precision of one class at several recalls, at the first threshold."""
     ranked = next(_ranked(of_class(rows, place), 1), None)
     if ranked is None or not len(ranked.right):
         return ()
@@ -86,7 +87,7 @@ def _wanted(rows: Rows) -> Rows:
 
 
 def _ranked(rows: Rows, thresholds: int) -> Iterator[_Ranked]:
-    """Of every class of which there is something to find, at each threshold."""
+    """The ranked detections of every class with objects, at each threshold."""
     wanted = _wanted(rows)
     answers = rows[:, 1 + wanted.shape[1] :].reshape(len(rows), -1, WIDTH)
     images, places = np.nonzero(np.isfinite(answers[:, :, 0]))
@@ -102,8 +103,7 @@ def _ranked(rows: Rows, thresholds: int) -> Iterator[_Ranked]:
 
 
 def _value(ranked: _Ranked) -> float:
-    """The mean of the precision at 101 shares of what is found; precision never falls as fewer
-    have to be found."""
+    """The mean precision at 101 recalls; precision never falls as recall does."""
     right = np.cumsum(ranked.right)
     if not len(right):
         return 0.0
@@ -116,8 +116,8 @@ def _value(ranked: _Ranked) -> float:
 def _moved(ranked: _Ranked) -> tuple[float, Rows]:
     """The value, and its derivative by the weight of each image.
 
-    The value is near the mean of the precision at each thing that was found: a thing found reads
-    the highest precision at or below its place, and every answer above that place moves it.
+    The value is close to the mean precision over the objects found: each object found reads the
+    highest precision at or below its rank, and every detection above that rank moves it.
     """
     images, is_right, wanted = ranked
     total = wanted.sum()

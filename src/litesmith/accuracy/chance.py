@@ -1,4 +1,4 @@
-"""Whether a model does better than guessing on labelled data; where not, what would be better."""
+"""Whether a model beats guessing on labelled data; if not, which setting would."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -19,34 +19,34 @@ from litesmith.ir.types import Array, Model
 from litesmith.phrases import join, phrase
 from litesmith.units import percent_text, plain
 
-# Samples that are looked at: a model that knows something shows it in the first few; only one that
-# seems to guess is asked for all of them.
+# Numbers of samples to look at: a model that knows something shows it early; only a model that
+# seems to guess is run on all of them.
 _LOOKS = (64, 128, 256, 512)
 _TRIED = 128  # for each thing that might help
 
-# How often the labels are dealt out anew, and how seldom chance may do as well as the model: at one
-# of several looks, and at the last one.
+# The number of random permutations of the labels, and the largest share of them that may do as well
+# as the model: at one of several looks, and at the last.
 _DEALS = 2000
 _SURELY, _LIKELY = 0.002, 0.01
 
-# A gain on guessing that is worth something: a fifth of a guess's standard deviation (60 % right of
-# two classes, 16 % of ten), and no less than three points. A model may have it as long as its
-# interval reaches so far.
+# The least gain on guessing that is worth something: a fifth of a guess's standard deviation (60 %
+# right of two classes, 16 % of ten), and at least three points. The benefit of the doubt goes to
+# the model: the end of its interval must reach this gain.
 _GAIN, _LEAST_GAIN = 0.2, 0.03
 
-# A model that gets half of the labels right is not asked what else it could get; another setting is
-# told where the interval of what it gives is beyond the model's own by this much.
+# A model with this share of right answers needs no advice. Another setting is advised where its
+# interval exceeds the model's own by at least the second number.
 _FINE, _CLEARLY = 0.5, 0.05
 
-# Of two things that help, the simpler one is told where it is no further behind.
+# The simpler of two settings is advised where it is at most this much worse.
 _LEVEL = 0.02
 
-# The ends of data that is scaled pixels, with what makes pixels of it: factor and shift.
+# The range of scaled pixels, with the factor and shift that restore the pixels.
 _SCALED = (((0.0, 1.0), (255.0, 0.0)), ((-1.0, 1.0), (127.5, 127.5)), ((0.0, 255.0), (1.0, 0.0)))
 
 
 class Answers(NamedTuple):
-    """The class that a model chose for each sample, −1 where that is NaN, and the right one."""
+    """The class that a model chose for each sample (−1 for NaN), and the right class."""
 
     chosen: Array
     labels: Array
@@ -58,11 +58,11 @@ class Answers(NamedTuple):
 
 
 def at_chance(model: Model, data: Data) -> str | None:
-    """In one line that a model does no better than guessing on labelled data, or far worse than it
-    would with other settings, and which; None where neither is seen.
+    """Says in one line that a model does no better than guessing on labelled data, or far worse
+    than with another setting, and names that setting; None where neither is the case.
 
-    Only for models that tell classes apart and labels that are classes. 64 samples are run where
-    the model is fine, up to 512 where it seems to guess, and 128 for each thing that might help.
+    This is for classifiers and class labels only. 64 samples are run where the model is fine, up to
+    512 where it seems to guess, and 128 for each setting that might help.
     """
     seen = _seen(model, data) if class_count(model) is not None else None
     if seen is None or (seen.right >= _FINE and _luck(seen) <= _SURELY):
@@ -111,11 +111,11 @@ def _seen(model: Model, data: Data) -> Answers | None:
 
 
 def is_guessing(answers: Answers) -> bool:
-    """True where answers say nothing about the labels, and there are enough of them to tell.
+    """True where the answers say nothing about the labels, and there are enough answers to tell.
 
-    The labels are dealt out anew among the answers, which keeps how often each class is right and
-    how often it is chosen: so a model that always answers the most frequent class guesses, and one
-    that finds a few of the rare does not.
+    Permuting the labels keeps how often each class is right and how often it is chosen. So a model
+    that always answers the most frequent class is guessing, and a model that finds a few of the
+    rare ones is not.
     """
     if not len(answers.labels):
         return False
@@ -125,14 +125,14 @@ def is_guessing(answers: Answers) -> bool:
 
 
 def _by_chance(answers: Answers) -> float:
-    """The share that is right on average when the labels are dealt out anew."""
+    """The expected share of right answers when the labels are permuted."""
     both = np.intersect1d(answers.chosen, answers.labels)
     sides = (answers.chosen, answers.labels)
     return float(sum(np.prod([np.mean(np.equal(side, n)) for side in sides]) for n in both))
 
 
 def _luck(answers: Answers) -> float:
-    """How likely as many are right when the labels are dealt out anew: a permutation test."""
+    """The probability of as many right answers when the labels are permuted."""
     deals = np.random.default_rng(0).permuted(np.tile(answers.labels, (_DEALS, 1)), axis=1)
     right = (deals == answers.chosen).sum(axis=1)
     as_many = int((right >= (answers.chosen == answers.labels).sum()).sum())
@@ -140,7 +140,7 @@ def _luck(answers: Answers) -> float:
 
 
 def _parts(data: Data) -> Iterator[Iterable[Sample]]:
-    """Samples from all over the data, a look at a time."""
+    """Samples from all over the data, one look at a time."""
     starts = (0, *_LOOKS[:-1])
     stored = data.items.stored
     if stored is None:
@@ -155,7 +155,7 @@ def _parts(data: Data) -> Iterator[Iterable[Sample]]:
 
 
 def _answers(model: Model, samples: Iterable[Sample]) -> Answers | None:
-    """What a model chooses for each sample; None where a label is no class."""
+    """The model's class for each sample; None where a label is not a class."""
     found = list(outputs_of([model], samples, _answer))
     if any(pair is None for pair in found):
         return None
@@ -173,14 +173,14 @@ def _answer(sample: Sample, answers: Sequence[Outputs]) -> tuple[int, int] | Non
 
 
 class OtherSetting(NamedTuple):
-    """Something else that could be done, and what the model would answer then."""
+    """Another setting, and the model's answers with it."""
 
     how: str
     answers: Answers
 
 
 def _best_way(model: Model, data: Data, seen: Answers) -> tuple[OtherSetting | None, list[str]]:
-    """What would make the model right far more often, the simplest of several; what was tried."""
+    """The simplest setting that makes the model right far more often, and the settings tried."""
     ways = list(_numbered_otherwise(OtherSetting("", seen), model, data))
     tried = ["another --label-offset", phrase("another order of the classes")]
     for how, other in _prepared_otherwise(data):
@@ -200,7 +200,7 @@ def _interval(answers: Answers) -> tuple[float, float]:
 
 
 def _prepared_otherwise(data: Data) -> Iterator[tuple[str, Samples]]:
-    """A few samples under every other normalisation that fits them, where they are pixels."""
+    """A few samples under every other suitable normalisation, where the samples are pixels."""
     stored = data.items.stored
     wanted = None if stored is None else picture(stored.model.main.inputs[0])
     if stored is None or wanted is None:
@@ -225,7 +225,7 @@ def _prepared_otherwise(data: Data) -> Iterator[tuple[str, Samples]]:
 
 
 def _pixel_scale(few: Samples) -> tuple[float, float] | None:
-    """Factor and shift that make pixels of the first input's values; None where nothing does."""
+    """The factor and shift that turn the first input's values into pixels; None where none fits."""
     items = [few.rows.read(index)[0][0] for index in few.chosen]
     if items[0].dtype == np.uint8:
         return 1.0, 0.0
@@ -245,7 +245,7 @@ def _as_pixels(item: Item, scale: tuple[float, float]) -> Item:
 
 
 def _numbered_otherwise(way: OtherSetting, model: Model, data: Data) -> Iterator[OtherSetting]:
-    """The same answers under other numbers of the classes."""
+    """The same answers with the classes numbered differently."""
     given = phrase("{how} and ", way.how) if way.how else ""
     chosen, labels = way.answers
     preparation = data.items.preparation
@@ -267,7 +267,8 @@ def _numbered_otherwise(way: OtherSetting, model: Model, data: Data) -> Iterator
 
 
 def _renumbered(answers: Answers) -> Answers:
-    """Half of the answers, each as the label that goes with it most often in the other half."""
+    """Half of the answers, each replaced by the label that most often goes with it in the other
+    half."""
     chosen, labels = (side[::2] for side in answers)
     meant = {
         number: np.bincount(labels[chosen == number]).argmax()

@@ -20,13 +20,13 @@ from litesmith.run.core.target import Target
 from litesmith.run.session import Source
 from litesmith.tasks.task import Answer, Scorer, Shown
 
-# Items that are shown, and the side and quality of their pictures.
+# The number of items shown, and the size and quality of their pictures.
 _MOST, _SIDE, _QUALITY = 6, 160, 75
 
-# Marks of one answer that are drawn, and letters that are told.
+# The number of marks drawn for an answer, and of letters shown.
 _MOST_MARKS, _MOST_LETTERS = 20, 400
 
-# Colours of classes on a mask; 0 is left as it is.
+# The colours of classes on a mask; class 0 is left transparent.
 _COLOURS = np.array(
     (
         *((0, 0, 0, 0), (230, 159, 0, 150), (86, 180, 233, 150), (0, 158, 115, 150)),
@@ -37,7 +37,7 @@ _COLOURS = np.array(
 
 
 class _Both(NamedTuple):
-    """An item with the score and the answer of each model."""
+    """An item with the score and answer of each model."""
 
     apart: float
     row: DisagreementRow
@@ -46,8 +46,8 @@ class _Both(NamedTuple):
 def disagreements(
     model: Source, reference: Model, data: Data, metric: Metric, target: Target
 ) -> tuple[DisagreementRow, ...]:
-    """Those that lose or gain most by the metric of a task, the furthest apart first; none where
-    the data is of no task."""
+    """The items that lose or gain most by the metric of a task, largest difference first; none
+    where the data belongs to no task."""
     scorer = data.items.scorer
     if scorer is None or data.items.batch != 1:
         return ()
@@ -93,14 +93,15 @@ def _answer_row(shown: Shown, score: float) -> AnswerRow:
 
 
 def class_map(classes: Array) -> str:
-    """A map of classes in colours: a PNG that lies over its image."""
+    """A class map in colours, as a PNG to lay over its image."""
     numbers = np.where(classes > 0, (classes - 1) % (len(_COLOURS) - 1) + 1, 0)
     image = Image.fromarray(_COLOURS[numbers])
     return _encoded(image.resize((_SIDE, _SIDE), Image.Resampling.NEAREST), "PNG")
 
 
 def thumbnail(sample: Sample, data: Data, model: Model) -> str:
-    """A small picture of an image, as it was before it was prepared; "" where it is none."""
+    """A small picture of an image as it was before its preparation; "" for data that is no
+    image."""
     tensor, preparation = model.main.inputs[0], data.items.preparation
     wanted = picture(tensor)
     if wanted is None or len(sample.inputs) != 1 or preparation is None:

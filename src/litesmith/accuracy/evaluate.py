@@ -1,4 +1,4 @@
-"""How good a model's answers are: a metric with its interval, and the paired difference of two."""
+"""Scores answers: a metric with its interval, and the paired difference of two models."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -49,13 +49,13 @@ _VERDICTS = {1: (BETTER, WORSE), -1: (WORSE, BETTER), 0: (HIGHER, LOWER)}
 
 @dataclass(frozen=True)
 class Against:
-    """A model held against a reference on the same samples; None is what could not be told.
+    """A model compared with a reference on the same samples; None where a value is unknown.
 
-    value, difference  the metric of the reference, and how much more the model has; the interval
-                       is paired: only what the two do differently on a sample widens it
-    agreement          the share of samples (of pixels) where both choose the same class
+    value, difference  the reference's metric, and how much more the model has; the interval is
+                       paired: only samples on which the two differ widen it
+    agreement          the share of samples (or pixels) where both choose the same class
     low, high          the 95 % interval of `value`
-    cosine, snr_db     how far the outputs have drifted, in the output that has drifted most
+    cosine, snr_db     the drift of the outputs, for the output that has drifted most
     """
 
     value: float | None = None
@@ -71,7 +71,8 @@ class Against:
 
     @property
     def verdict(self) -> str:
-        """Of the model; "" where the metric is itself a comparison, or infinite for both."""
+        """The verdict on the model; "" where the metric is itself a comparison, or infinite for
+        both."""
         if self.difference_low is None or self.difference_high is None:
             return ""
         if math.isnan(self.difference_low):
@@ -83,7 +84,7 @@ class Against:
 
 
 def finite(value: float | None) -> float | None:
-    """The number for JSON, which has no word for one that is not finite."""
+    """Returns a finite number, or None: JSON cannot express infinity or NaN."""
     return value if value is not None and math.isfinite(value) else None
 
 
@@ -91,10 +92,10 @@ def finite(value: float | None) -> float | None:
 class Evaluation:
     """One metric of one model on some data, with its 95 % interval.
 
-    A metric of the unit "share" is a share: 0.6915 stands for 69.15 %. `n` counts rows: samples,
-    times the model's batch; `independent` counts groups of these, as copies are. `measurement`
-    keeps the result of each row, `rows` what it was made from. `model` is the path of the model,
-    where it has one.
+    A metric with the unit "share" is a share: 0.6915 stands for 69.15 %. `n` counts rows (samples
+    times the model's batch); `independent` counts groups of rows, such as copies. `measurement`
+    keeps the result of each row, and `rows` the statistics behind it. `model` is the model's path,
+    if it has one.
     """
 
     metric: str
@@ -129,14 +130,14 @@ class Evaluation:
         return phrase("{told}; {verdict}", told, verdict) if verdict else told
 
     def to_rows(self) -> list[dict[str, object]]:
-        """One row: the score, and what it is beside the reference's."""
+        """One row: the score, and its comparison with the reference."""
         names = ("metric", "value", "low", "high", "n", "target")
         against = ("reference", "difference", "difference_low", "difference_high", "agreement")
         told = self.to_json()
         return [{name: told[name] for name in (*names, *against) if name in told}]
 
     def to_json(self) -> dict[str, object]:
-        """Numbers that are not finite are null."""
+        """The evaluation as JSON; numbers that are not finite are null."""
         found = self.against
         told: dict[str, object] = {
             "schema": 1,
@@ -173,7 +174,7 @@ class Evaluation:
 
     @property
     def title(self) -> str:
-        """What people call the metric."""
+        """The metric's usual name."""
         return METRICS[self.metric].title if self.metric in METRICS else self.metric
 
 
@@ -187,9 +188,9 @@ def evaluate_all(
     engine: Engine | None = None,
     progress: Progress = silent,
 ) -> tuple[Evaluation, ...]:
-    """The same for several models in one pass: a sample is read once and given to all of them.
+    """Scores several models in one pass: each sample is read once and given to all of them.
 
-    An engine has other machines do it, each with some of the samples.
+    An engine has other machines do the work, each with some of the samples.
     """
     everyone = [*models, against] if against is not None else list(models)
     seen = None if knows_groups(data) else SeenCopies(data.items.batch)
@@ -226,7 +227,7 @@ def evaluate_all(
 
 
 def refuse_misfit(model: Source, data: Data) -> None:
-    """Raises, after one sample, where data cannot score a model beside another made from it."""
+    """Raises, after one sample, where the data cannot score a model and another made from it."""
     first = _first(iter(data), data)
     name, _ = chosen_metric(_loaded(model), data, first, "auto", has_reference=True)
     keep = partial(kept, metric=metric_for(name, data), compared=True)
@@ -275,7 +276,7 @@ def _evaluation(model: Source, tally: Tally, job: _Pass) -> Evaluation:
 
 
 def independent_rows(count: int, groups: Groups) -> int:
-    """How many of so many rows are no copies of others."""
+    """The number of rows that are not copies of others."""
     return count if groups is None else int(groups.max()) + 1
 
 
@@ -335,7 +336,7 @@ def _notes(tally: Tally, job: _Pass) -> Iterator[str]:
 
 
 def copies_text(count: int, different: int, data: Data) -> str:
-    """What is said where samples are not independent."""
+    """A note for samples that are not independent."""
     known = data.items.preparation
     why = phrase("they are in groups") if known and known.group else phrase("copies were found")
     return phrase(
@@ -351,7 +352,7 @@ def _loaded(source: Source) -> Model:
 
 
 def preparation_text(data: Data) -> str:
-    """What was done to the data, as far as it tells."""
+    """How the data was prepared, as far as that is known."""
     known = data.items.preparation
     return "" if known is None else known.text
 

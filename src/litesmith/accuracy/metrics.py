@@ -1,4 +1,4 @@
-"""The metrics: one table, the 95 % interval of each, and which suits data and a model."""
+"""The metrics: one table, the 95 % interval of each, and which metric suits data and model."""
 
 import math
 from collections.abc import Callable
@@ -40,13 +40,13 @@ _POSITIVE = (0.0, math.inf)
 
 
 class Metric(NamedTuple):
-    """How a metric is made.
+    """How a metric is computed.
 
-    statistics  of one sample -> (rows, numbers)
-    finish      from the means of these to the metric; of one row, its own result
-    unit        "share" for what lies between 0 and 1, or beyond it where bounds say so
-    better      1 where higher is better, −1 where lower is, 0 where nobody can know
-    needs       "label" or "reference"; "task" where only answers of a task can be scored so
+    statistics  from one sample to an array of (rows, numbers)
+    finish      from the means of these numbers to the metric; from one row to its own result
+    unit        "share" for values between 0 and 1, or beyond where bounds say so
+    better      1 where higher is better, −1 where lower is, 0 where neither is known
+    needs       "label" or "reference"; "task" for metrics of a task's answers
     """
 
     title: str
@@ -62,7 +62,7 @@ class Metric(NamedTuple):
 
     @property
     def counts_items(self) -> bool:
-        """True where the metric is a mean over items, so that their number tells what can be
+        """True where the metric is a mean over items, so that their number limits what can be
         proven."""
         return self.finish is scoring.first and self.whole is None
 
@@ -70,7 +70,7 @@ class Metric(NamedTuple):
 def value_of(metric: Metric, rows: Rows, groups: Groups = None) -> Estimate:
     """The metric with its 95 % interval, by groups of rows that may go wrong together.
 
-    Wilson's for a share of rows; for the rest Student's, with the error by the jackknife.
+    Wilson's interval for a share of rows; otherwise Student's, with the error by the jackknife.
     """
     if metric.unit == "share" and _is_share_of_rows(metric, rows):
         return share(rows[:, 0], groups)
@@ -80,7 +80,7 @@ def value_of(metric: Metric, rows: Rows, groups: Groups = None) -> Estimate:
 
 
 def difference_of(metric: Metric, rows: Rows, reference: Rows, groups: Groups = None) -> Estimate:
-    """The metric of one model less that of another on the same rows, with its 95 % interval."""
+    """The metric of one model minus another's on the same rows, with its 95 % interval."""
     if metric.unit == "share" and _is_share_of_rows(metric, rows, reference):
         return share_difference(rows[:, 0], reference[:, 0], groups)
     own, other = _influence(metric, rows, groups), _influence(metric, reference, groups)
@@ -88,7 +88,7 @@ def difference_of(metric: Metric, rows: Rows, reference: Rows, groups: Groups = 
 
 
 def _is_share_of_rows(metric: Metric, *columns: Rows) -> bool:
-    """True of rows that are right or wrong; a row that is right by a tie counts in part."""
+    """True for rows that are right or wrong; a row that is right by a tie counts in part."""
     is_mean = metric.counts_items
     if metric.counts_ties:
         return is_mean
@@ -161,13 +161,13 @@ METRICS = {
 
 Function = Callable[..., object]
 
-# Functions that the user handed over themselves, by the names that results and records have.
+# The functions that the user passed in, by the names that results and records give them.
 _functions: dict[str, Function] = {}
 
 
 def metric_name(metric: str | Function) -> str:
-    """The name of a metric that the caller gives; a function is called `module:function` from here
-    on. This is the only door for code: what is read from a file goes to `metric_named`."""
+    """The name of the caller's metric; a function is called `module:function` from here on. No
+    other function accepts code: what is read from a file goes to `metric_named`."""
     if isinstance(metric, str):
         if metric not in METRICS and ":" in metric:
             _functions[metric] = users_function(metric)
@@ -183,7 +183,7 @@ def metric_name(metric: str | Function) -> str:
 
 
 def metric_named(name: str) -> Metric:
-    """A row of the table, or one that is made of a function which the caller gave."""
+    """The metric with this name: from the table, or from a function that the caller passed in."""
     if name in METRICS:
         return METRICS[name]
     if name in _functions:
@@ -206,7 +206,8 @@ def metric_named(name: str) -> Metric:
 
 
 def metric_for(name: str, data: Data) -> Metric:
-    """The same, ready for some data: a metric of a task scores the answers of that task."""
+    """The metric with this name for some data: a metric of a task scores the answers of
+    that task."""
     metric, scorer = metric_named(name), data.items.scorer
     if metric.needs != "task":
         return metric
@@ -233,8 +234,8 @@ def users_metric(title: str, function: Function, better: object = None) -> Metri
     """A metric of the user's: the mean of function(outputs, label) over the samples.
 
     Outputs are arrays of real numbers in the model's order; the label is None where there is none.
-    Its attribute `better` may say 1 where more is better, −1 where less is; else any change counts
-    as a loss.
+    The function's attribute `better` may be 1 where more is better, or −1 where less is; otherwise
+    any change counts as a loss.
     """
     better = getattr(function, "better", 0) if better is None else better
     if better not in (-1, 0, 1):
@@ -267,7 +268,7 @@ def users_metric(title: str, function: Function, better: object = None) -> Metri
 def chosen_metric(
     model: Model, data: Data, first: Sample, metric: str, *, has_reference: bool
 ) -> tuple[str, tuple[str, ...]]:
-    """The metric to take, and why it is not the one that the labels ask for."""
+    """The metric to use, and the reasons where it is not the metric that the labels suggest."""
     graph = model.main
     name, why = metric, ""
     if metric == "auto":
@@ -293,8 +294,8 @@ def chosen_metric(
 
 
 def _automatic(graph: Graph, data: Data, first: Sample) -> tuple[str, str]:
-    """The metric that suits the labels and what the model answers with; "" and why where none
-    does, so that only a comparison is left."""
+    """The metric that suits the labels and the model's outputs; "" and the reason where none does,
+    so that only a comparison is possible."""
     label = first.label
     if label is None:
         return "", phrase("the data has no labels")
@@ -322,13 +323,14 @@ def _automatic(graph: Graph, data: Data, first: Sample) -> tuple[str, str]:
 
 
 def _is_several(graph: Graph, label: Array) -> bool:
-    """Whether labels are zeros and ones for all classes, of which the model scores as many."""
+    """Whether the labels are zeros and ones for as many classes as the model scores."""
     is_marked = label.shape[1] > 1 and bool(np.isin(label, (0, 1)).all())
     return is_marked and any(t.elements == label.size for t in graph.outputs)
 
 
 def _misfit(name: str, graph: Graph, data: Data, first: Sample) -> str:
-    """Why labels that are known now will stop a metric at the end; "" where they will not."""
+    """Why labels that are already known will make a metric fail at the end; "" where they
+    will not."""
     if name in ("top1", "top5"):
         return data.items.misfit or _outside(graph, data, first)
     known = data.items.classes
@@ -342,7 +344,8 @@ def _misfit(name: str, graph: Graph, data: Data, first: Sample) -> str:
 
 
 def _class_count(graph: Graph, rows: int) -> float | None:
-    """The classes that the model tells apart for so many rows; infinite where it names one."""
+    """The number of classes that the model distinguishes; infinite where its output is a class
+    number."""
     for tensor in graph.outputs:
         is_stored = tensor.quant is None and "int" in tensor.dtype
         if is_stored and tensor.elements == rows:
@@ -353,7 +356,7 @@ def _class_count(graph: Graph, rows: int) -> float | None:
 
 
 def _outside(graph: Graph, data: Data, first: Sample) -> str:
-    """What is wrong with labels that are no classes of the model; "" where all are."""
+    """What is wrong with labels that are not classes of the model; "" where all labels are."""
     classes = _known_classes(data, first)
     count = _class_count(graph, 0 if first.label is None else len(first.label))
     bad = classes[(classes < 0) | (classes >= (math.inf if count is None else count))]
@@ -371,7 +374,7 @@ def _outside(graph: Graph, data: Data, first: Sample) -> str:
 
 
 def _known_classes(data: Data, first: Sample) -> NDArray[np.int64]:
-    """The labels of all samples where the data knows them, else those of the first."""
+    """The labels of all samples where the data knows them, otherwise those of the first."""
     known = data.items.classes
     label = first.label if known is None else known
     if label is None or label.dtype.kind not in "iub" or label.size != len(label):

@@ -1,9 +1,9 @@
 """The 95 % interval of a metric, and of the difference of two models on the same samples.
 
-Every metric is a function of the mean over rows of some statistics (of one 0 or 1 for a share).
-Rows of a group, such as copies, may go wrong together: an interval is as wide as that of so many
-independent rows as say the same. Where every row is its own group, it is that of independent rows.
-No interval is drawn by chance: the same rows give the same one.
+Every metric is a function of the means over rows of some statistics (a single 0 or 1 for a share).
+Rows of a group, such as copies, may go wrong together: an interval is as wide as that of the number
+of independent rows with the same information. Where every row is its own group, the interval is
+that of independent rows. No interval depends on random draws: the same rows give the same interval.
 """
 
 import math
@@ -21,7 +21,7 @@ _Z = 1.959963984540054  # the normal distribution's 97.5 % point
 
 
 class Estimate(NamedTuple):
-    """A value with its 95 % interval; ends that nothing bounds are infinite."""
+    """A value with its 95 % interval; unbounded ends are infinite."""
 
     value: float
     low: float
@@ -29,19 +29,20 @@ class Estimate(NamedTuple):
 
 
 class Clusters(NamedTuple):
-    """How groups of rows lie: rows, the same number of groups of one size, and what an interval
-    is wider by because the groups are few."""
+    """The groups of some rows: the number of rows, the equivalent number of groups of equal size,
+    and the factor by which an interval widens because the groups are few."""
 
     rows: int
     alike: float
     wider: float
 
     def count_like(self, errors: Rows, groups: Groups) -> float:
-        """How many independent rows say as much as these, by how far each is from the mean.
+        """The number of independent rows that are as informative, given each row's distance from
+        the mean.
 
-        Errors of a group that add up rather than cancel make them fewer. As long as there are few
-        errors to tell by, the rows of a group are taken to go wrong together: one pair of groups
-        that do is added to what was seen.
+        Errors that add up within a group reduce the number. While there are few errors to judge by,
+        the rows of a group are assumed to go wrong together: one pair of such groups is added to
+        what was seen.
         """
         if groups is None:
             return float(self.rows)
@@ -53,7 +54,7 @@ class Clusters(NamedTuple):
 
 
 def clusters(rows: int, groups: Groups) -> Clusters:
-    """The groups of so many rows."""
+    """Describes the groups of some rows."""
     if groups is None:
         return Clusters(rows, rows, 1.0)
     sizes = np.bincount(groups).astype(np.float64)
@@ -63,29 +64,29 @@ def clusters(rows: int, groups: Groups) -> Clusters:
 
 
 def share(hits: Rows, groups: Groups = None) -> Estimate:
-    """The mean of a column of numbers from 0 to 1, as zeros and ones, with Wilson's score
-    interval."""
+    """The mean of numbers from 0 to 1, treated as zeros and ones, with Wilson's score interval."""
     value = _mean(hits)
     found = clusters(len(hits), groups)
     return Estimate(value, *wilson(value, found.count_like(hits - value, groups) / found.wider**2))
 
 
 def wilson(value: float, count: float) -> tuple[float, float]:
-    """Wilson's score interval of a share seen among `count` independent rows."""
+    """Wilson's score interval for a share of `count` independent rows."""
     if count <= 0:
         return 0.0, 1.0
     middle = (value + _Z**2 / (2 * count)) / (1 + _Z**2 / count)
     half = _Z * math.sqrt(value * (1 - value) / count + _Z**2 / (4 * count**2))
     half /= 1 + _Z**2 / count
-    # The ends touch a value of 0 or 1 exactly; arithmetic may miss by a bit.
+    # The ends should touch a value of 0 or 1 exactly; rounding may miss it.
     return min(max(middle - half, 0.0), value), max(min(middle + half, 1.0), value)
 
 
 def share_difference(hits: Rows, reference: Rows, groups: Groups = None) -> Estimate:
-    """The share of ones less that of a reference on the same rows.
+    """The share of ones minus a reference's share on the same rows.
 
-    Bonett and Price's adjusted Wald interval: only the rows where the two differ tell anything, and
-    one is added to both of their counts, so that it holds where these are few or none.
+    Bonett and Price's adjusted Wald interval: only rows where the two differ are informative, and
+    both of their counts are increased by one, so that the interval holds where such rows are few or
+    none.
     """
     change = hits - reference
     value = _mean(change)
@@ -99,14 +100,14 @@ def share_difference(hits: Rows, reference: Rows, groups: Groups = None) -> Esti
 
 
 def _mean(values: Rows) -> float:
-    """The mean, the same to the last digit in any order."""
+    """The mean, equal to the last digit whatever the order."""
     return math.fsum(values) / len(values)
 
 
 class Influence(NamedTuple):
-    """A metric's value, and how far each row pulls it from there: their mean is about 0.
+    """A metric's value, and how far each row pulls it; the mean pull is about 0.
 
-    alike  rows that a share of the same certainty has, where no row pulls
+    alike  the number of rows to assume where no row pulls
     """
 
     value: float
@@ -131,7 +132,7 @@ class Influence(NamedTuple):
 
 
 def jackknife(rows: Rows, finish: Finish) -> Influence:
-    """How much the metric of all rows changes as each is left out."""
+    """The change of the metric as each row is left out."""
     count, total = len(rows), rows.sum(axis=0)
     value = float(finish(total / count))
     if count == 1 or not np.isfinite(total).all():
@@ -141,7 +142,7 @@ def jackknife(rows: Rows, finish: Finish) -> Influence:
 
 
 def estimate(found: Influence, least: float = -math.inf, most: float = math.inf) -> Estimate:
-    """Student's interval around the value, inside what the metric can reach."""
+    """Student's interval around the value, limited to the metric's range."""
     if not math.isfinite(found.value):
         return Estimate(found.value, least, most)
     half = student(found.freedom) * found.error
@@ -151,7 +152,8 @@ def estimate(found: Influence, least: float = -math.inf, most: float = math.inf)
 
 
 def bounded(found: Influence) -> Estimate:
-    """The interval of a metric from 0 to 1: Wilson's, for as many rows as give the same error."""
+    """The interval of a metric from 0 to 1: Wilson's, for the number of rows that gives the same
+    error."""
     rest = found.value * (1 - found.value)
     lying = clusters(len(found.pulls), found.groups)
     alike = found.alike * lying.alike / lying.rows
@@ -160,7 +162,7 @@ def bounded(found: Influence) -> Estimate:
 
 
 def difference(found: Influence, reference: Influence) -> Estimate:
-    """The metric less that of a reference on the same rows: what pulls both alike cancels."""
+    """The metric minus a reference's on the same rows; what pulls both alike cancels."""
     value = found.value - reference.value
     if not math.isfinite(value):  # one is infinite, which decides; where both are, nothing is known
         return Estimate(value, value, value)
@@ -169,8 +171,8 @@ def difference(found: Influence, reference: Influence) -> Estimate:
 
 
 def bounded_difference(found: Influence, reference: Influence) -> Estimate:
-    """The same of a metric from 0 to 1: with one row more that only the one gets right, and one
-    that only the other does, so that the interval holds where no row tells the two apart."""
+    """The difference of a metric from 0 to 1. Two rows are added, one that only each model gets
+    right, so that the interval holds where no row distinguishes the models."""
     plain = difference(found, reference)
     if not math.isfinite(plain.high - plain.low):
         return plain
@@ -181,7 +183,7 @@ def bounded_difference(found: Influence, reference: Influence) -> Estimate:
 
 
 def student(freedom: float) -> float:
-    """Student's 97.5 % point, by the expansion of Cornish and Fisher; infinite below 1.
+    """Student's 97.5 % point, by the Cornish-Fisher expansion; infinite below 1 degree of freedom.
 
     >>> round(student(10), 2)
     2.23

@@ -1,17 +1,17 @@
-"""How often what a model finds nearest is of the same class: a measure of embeddings."""
+"""How often the nearest embedding is of the same class."""
 
 import numpy as np
 
 from litesmith.accuracy.paired import Influence, Rows
 from litesmith.errors import BadInput
 
-# Rows that are compared with all others at a time.
+# The number of rows compared with all others at a time.
 _AT_ONCE = 512
 
 
 def found(rows: Rows) -> Rows:
-    """Of each row (class, embedding of length 1), 1 where the nearest other has its class; of
-    several that are as near, their share."""
+    """For each row (class, embedding of length 1): 1 where the nearest other row has the same
+    class; among equally near rows, the share that has."""
     classes, values = rows[:, 0], rows[:, 1:]
     right = np.zeros(len(rows))
     for start in range(0, len(rows), _AT_ONCE):
@@ -26,8 +26,8 @@ def found(rows: Rows) -> Rows:
 
 
 def retrieval(rows: Rows) -> Influence:
-    """The mean of that over the rows whose class has another one; the rest are only found wrongly.
-    A row that is found for another counts for that other alone."""
+    """The mean over rows whose class has another row; rows of other classes can only be found
+    wrongly. A row found for another row counts for that other row alone."""
     if len(rows) < 2:
         raise BadInput("retrieval needs at least two samples")
     _, which, counts = np.unique(rows[:, 0], return_inverse=True, return_counts=True)

@@ -1,8 +1,8 @@
 """From one sample to the statistics of a metric, and from their means to its value.
 
-A class is chosen by the highest score. Where several have it, each counts in part, as if one of
-them were drawn: a model that answers everything with equal scores knows nothing, whatever class
-comes first.
+The highest score chooses the class. Where several classes share it, each counts in part, as if one
+were drawn at random: a model that scores everything equally knows nothing, whichever class comes
+first.
 """
 
 from functools import partial
@@ -17,15 +17,15 @@ from litesmith.errors import BadInput
 from litesmith.ir.types import Array
 from litesmith.phrases import phrase
 
-# A ratio of powers beyond this is more than float32 can tell from equal.
+# Float32 cannot distinguish a higher ratio of powers from equality.
 MOST_DB = 200.0
 
-# The label of a pixel that does not count, as in the PASCAL VOC and Cityscapes sets.
+# The label of ignored pixels in the PASCAL VOC and Cityscapes sets.
 _IGNORED = 255
 
 
 class ScoredSample(NamedTuple):
-    """One sample as a metric sees it: outputs in real numbers, each with the rows first."""
+    """One sample as a metric sees it: the outputs as real numbers, rows first."""
 
     outputs: Outputs
     label: Array | None
@@ -42,7 +42,7 @@ def first(means: Rows) -> Rows:
 
 
 def ratio(means: Rows) -> Rows:
-    """What was counted by how much of it there is; 0 where there is nothing."""
+    """The first mean divided by the second; 0 where the second is 0."""
     counted, there = means[..., 0], means[..., 1]
     return np.divide(counted, there, out=np.zeros_like(counted), where=there > 0)
 
@@ -52,8 +52,8 @@ def root(means: Rows) -> Rows:
 
 
 def mean_iou(means: Rows) -> Rows:
-    """Means of each class's intersection, of its union, and of what labels have of it; classes
-    that no label has are out."""
+    """Mean IoU from the means of each class's intersection, union and labelled area; classes
+    without labels are left out."""
     both, either, wanted = np.split(means, 3, axis=-1)
     seen = wanted > 0
     shares = np.divide(both, either, out=np.zeros_like(both), where=seen)
@@ -61,7 +61,7 @@ def mean_iou(means: Rows) -> Rows:
 
 
 def decibels(means: Rows) -> Rows:
-    """Means of each output's power, then of its error's; of the output that has the worst."""
+    """The SNR from the means of each output's power and its error's power, for the worst output."""
     signal, noise = np.split(means, 2, axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = 10 * np.log10(signal / noise)
@@ -73,7 +73,7 @@ def decibels(means: Rows) -> Rows:
 
 
 def _among_top(case: ScoredSample, most: int) -> Rows:
-    """1 where fewer than `most` classes come before the label's by score; in part for a tie."""
+    """1 where fewer than `most` classes score above the label's class; in part for a tie."""
     labels = _class_labels(case)
     chosen = _class_column(case.outputs, len(labels))
     if chosen is not None:
@@ -95,8 +95,8 @@ def _among_top(case: ScoredSample, most: int) -> Rows:
 
 
 def credit(scores: Array, labels: Array, most: int = 1) -> Rows:
-    """How likely each label is among the `most` highest scores of its row, where what is equal is
-    in an order by chance; 0 where a score is NaN."""
+    """The probability that each label is among the `most` highest scores of its row, where ties are
+    broken at random; 0 where a score is NaN."""
     own = scores[np.arange(len(labels)), labels][:, None]
     before = np.greater(scores, own).sum(axis=1)
     tied = np.equal(scores, own).sum(axis=1)
@@ -105,7 +105,8 @@ def credit(scores: Array, labels: Array, most: int = 1) -> Rows:
 
 
 def ties(case: ScoredSample) -> Rows:
-    """1 where several classes have the highest score, by row; none where there are no scores."""
+    """1 for each row where several classes share the highest score; nothing where there are no
+    scores."""
     rows = 0 if case.label is None else len(case.label)
     if not rows or _class_column(case.outputs, rows) is not None:
         return np.zeros((0, 1))
@@ -148,7 +149,7 @@ def miou(case: ScoredSample) -> Rows:
 
 
 def _overlap(chosen: Array, labels: Array, classes: int) -> Rows:
-    """Intersections, unions and labels, by class. What is chosen may be −1 for none."""
+    """Intersections, unions and labels by class; a chosen class of −1 means none."""
     both = np.bincount(labels[chosen == labels], minlength=classes)
     wanted = np.bincount(labels, minlength=classes)
     either = wanted - both + np.bincount(chosen[chosen >= 0], minlength=classes)
@@ -156,8 +157,8 @@ def _overlap(chosen: Array, labels: Array, classes: int) -> Rows:
 
 
 def _class_map(case: ScoredSample) -> tuple[NDArray[np.int64], int]:
-    """The class of every pixel and how many classes there are: of (rows, h, w, classes) by the
-    highest score, of (rows, h, w, 1) by a score above a half, of integers (rows, h, w) as it is."""
+    """The class of every pixel and the number of classes: the highest score of (rows, h, w,
+    classes), a score above one half of (rows, h, w, 1), integers (rows, h, w) as they are."""
     for output in filter(np.size, case.outputs):
         if output.ndim == 3 and output.dtype.kind in "iub":
             return output.astype(np.int64), _IGNORED + 1
@@ -172,7 +173,7 @@ def _class_map(case: ScoredSample) -> tuple[NDArray[np.int64], int]:
 
 
 def auc(case: ScoredSample) -> Rows:
-    """The score of the positive class beside the label; NaN is on the wrong side of all others."""
+    """The score of the positive class with the label; NaN counts as worst."""
     labels = _class_labels(case)
     if not np.isin(labels, (0, 1)).all():
         wrong = labels[~np.isin(labels, (0, 1))][0]
@@ -189,7 +190,7 @@ def auc(case: ScoredSample) -> Rows:
 
 
 def anomaly(case: ScoredSample) -> Rows:
-    """How far a model that repeats what it is given is off, beside the label: 1 is unusual."""
+    """The reconstruction error of an autoencoder with the label, where 1 means unusual."""
     labels = _class_labels(case)
     for given in case.inputs:
         for output in case.outputs:
@@ -201,8 +202,9 @@ def anomaly(case: ScoredSample) -> Rows:
 
 
 def labels_f1(case: ScoredSample) -> Rows:
-    """Of rows with any number of labels: twice what is right, by what is told and what is true. A
-    label is told by a score above a half; scores beyond 0 to 1 are taken for logits."""
+    """For rows with any number of labels: twice the right labels, with the sum of predicted and
+    true ones. A score above one half predicts a label; scores outside 0 to 1 are taken for logits.
+    """
     labels = _label(case)
     flat = labels.reshape(len(labels), -1)
     if not np.isin(flat, (0, 1)).all():
@@ -224,7 +226,7 @@ def labels_f1(case: ScoredSample) -> Rows:
 
 
 def embedded(case: ScoredSample) -> Rows:
-    """The class of each row, and what the model makes of it, at length 1."""
+    """The class of each row with the model's embedding, scaled to length 1."""
     labels = _class_labels(case)
     first = case.outputs[0]
     if not first.size or first.size % len(labels):
@@ -236,7 +238,8 @@ def embedded(case: ScoredSample) -> Rows:
 
 
 def auc_influence(rows: Rows) -> Influence:
-    """DeLong's components: the share of the other side that each score is on the right side of."""
+    """DeLong's components: for each score, the share of the other class that it is ranked correctly
+    against."""
     scores, positive = rows[:, 0], rows[:, 1] == 1
     high, low = np.sort(scores[positive]), np.sort(scores[~positive])
     if not len(high) or not len(low):
@@ -253,7 +256,7 @@ def auc_influence(rows: Rows) -> Influence:
 
 
 def _below(ordered: Rows, scores: Rows) -> Rows:
-    """The share of the ordered ones that are below each score; equal ones count half."""
+    """The share of the ordered scores below each score; equal ones count half."""
     left, right = (np.searchsorted(ordered, scores, side) for side in ("left", "right"))
     return (left + right) / (2 * len(ordered))
 
@@ -267,7 +270,7 @@ def rmse(case: ScoredSample) -> Rows:
 
 
 def _errors(case: ScoredSample) -> Rows:
-    """Output less label; an output that is NaN is infinitely far."""
+    """Output minus label; NaN counts as infinitely far."""
     label = _label(case)
     wanted = label.reshape(len(label), -1).astype(np.float64)
     for output in case.outputs:
@@ -283,7 +286,8 @@ def _errors(case: ScoredSample) -> Rows:
 
 
 def cosine(case: ScoredSample) -> Rows:
-    """Of the output that has turned most; 0 where one is NaN or zero and the other is not."""
+    """The cosine of the output that turned most; 0 where one side is NaN or zero and the other is
+    not."""
     found = [_row_cosine(a, b) for a, b in _pairs(case)]
     return np.min(found, axis=0)[:, None]
 
@@ -297,7 +301,7 @@ def _row_cosine(a: Rows, b: Rows) -> Rows:
 
 
 def snr(case: ScoredSample) -> Rows:
-    """The power of each output of the reference, then of its difference from it."""
+    """The power of each output of the reference, and of the difference from it."""
     pairs = _pairs(case)
     signals = [np.square(b).sum(axis=1) for _, b in pairs]
     noises = [np.nan_to_num(np.square(a - b).sum(axis=1), nan=np.inf) for a, b in pairs]

@@ -1,18 +1,18 @@
-"""What was measured, as frozen types, and the one way in which they are written and read.
+"""Measurements as frozen types, and the one way of writing and reading them.
 
-benching.py     what `bench` leaves in its folder and its log
-choosing.py     what `choose` leaves in its folder
+benching.py     the folder and the log of `bench`
+choosing.py     the folder of `choose`
 codec.py        JSON from these types and back: a key is the name of a field
-folder.py       the folder of a command: one writer, files that are whole or not there
-gating.py       what `gate` leaves in its folder
+folder.py       the folder of a command: one writer, files that are whole or absent
+gating.py       the folder of `gate`
 json_schema.py  JSON schemas of these types, and of what commands print
-log.py          trials in a file, a line each; lines are only ever added
+log.py          trials in a file, one per line; lines are only ever added
 measurement.py  one metric with its samples; a trial of a model
-records.py      a score, a speed, what a target takes: what is said of a model wherever it turns up
-retraining.py   what `retrain` leaves in its folder
-tuning.py       what `tune` leaves in its folder
+records.py      scores, speeds and placements, as every command stores them
+retraining.py   the folder of `retrain`
+tuning.py       the folder of `tune`
 
-What Litesmith wrote is read strictly: a key that is missing, unknown or odd is an error with its
-file, line and name. What a user hands over is salvaged, and every loss has a reason. Types that
-hold what lives in rooms above (`search/tuning/replay.py`) go through the same codec.
+Files that Litesmith wrote are read strictly: a missing, unknown or odd key is an error that names
+the file, the line and the key. Files that a user hands over are salvaged, with a reason for every
+loss. Types of higher rooms (`search/tuning/replay.py`) go through the same codec.
 """

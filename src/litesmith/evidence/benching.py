@@ -1,4 +1,4 @@
-"""What `bench --on all` leaves in its folder, and `bench --log` in its file."""
+"""The contents of the folder of `bench --on all`, and of the log of `bench --log`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,14 +10,15 @@ from litesmith.evidence.records import Environment
 
 @dataclass(frozen=True)
 class TargetRow:
-    """What one target makes of a model.
+    """One model on one target.
 
     how          measured, estimated, predicted, or refused with `why`
-    latency_us   of a run, where it is known
-    is_alone     True where it was timed in a few runs by itself: it is too slow to take turns
-    ratio        of the time to the CPU's, where both were timed in turns
-    difference   of its outputs from the CPU's, relative to the largest
-    taken        ops that it takes, of `ops` in `partitions`; None where it takes all there are
+    latency_us   the time of a run, where known
+    is_alone     True where the target is too slow to take turns and was timed by itself in a few
+                 runs
+    ratio        the time relative to the CPU's, where both took turns
+    difference   the distance of the outputs from the CPU's, relative to the largest output
+    taken        the ops that the target takes, of `ops` in `partitions`; None where it takes all
     """
 
     target: str
@@ -40,7 +41,7 @@ class TargetRow:
 
 @dataclass(frozen=True)
 class TargetTrial:
-    """A model on one target, as a trial has it."""
+    """A model on one target, as a trial stores it."""
 
     model: str
     row: Annotated[TargetRow, Mark.FLAT]
@@ -48,7 +49,7 @@ class TargetTrial:
 
 @dataclass(frozen=True)
 class OpHome:
-    """Where one op of the main graph goes, and why."""
+    """Where one op of the main graph runs, and why."""
 
     place: int
     kind: str
@@ -58,7 +59,7 @@ class OpHome:
 
 @dataclass(frozen=True)
 class PlacementRow:
-    """What a target makes of a model, with a reason for each op."""
+    """The placement of a model on a target, with a reason for each op."""
 
     how: str
     taken: Count
@@ -74,7 +75,7 @@ class PlacementRow:
 
 @dataclass(frozen=True)
 class BenchedInside:
-    """evidence/DIGEST.json: what every target makes of a model, op by op."""
+    """evidence/DIGEST.json: the placement of a model on every target, op by op."""
 
     schema: Literal[1]
     name: str
@@ -94,7 +95,7 @@ class BenchedModel:
 
 @dataclass(frozen=True)
 class BenchSummary:
-    """bench.json: every model that was timed into the folder."""
+    """bench.json: every model timed into the folder."""
 
     schema: Literal[1]
     version: str
@@ -105,9 +106,9 @@ class BenchSummary:
 
 @dataclass(frozen=True)
 class LatencyRow:
-    """One contender of an interleaved run without its samples; the interval is that of p50.
+    """One contender of an interleaved run, without its samples; the interval is that of p50.
 
-    cpu_us  CPU time of a run, summed over threads; `joules` of the whole machine
+    cpu_us  the CPU time of a run, summed over threads; `joules` are of the whole machine
     loads   how often the model was loaded anew
     """
 
@@ -132,7 +133,7 @@ class LatencyRow:
 
 @dataclass(frozen=True)
 class ThreadsRow:
-    """A model on so many threads; `joules` are of the whole machine."""
+    """A model with this number of threads; `joules` are of the whole machine."""
 
     threads: int
     p50_us: float
@@ -146,7 +147,7 @@ class ThreadsRow:
 class ComparedTimes:
     """Two contenders of one interleaved run; `ratio` is time of b / time of a, `b_us` / `a_us`.
 
-    block_ratios  the same for each two mirrored loads, from which the interval can be had again
+    block_ratios  the ratio of each pair of mirrored loads, from which the interval can be computed
     """
 
     a: str
@@ -165,10 +166,10 @@ class ComparedTimes:
 
 @dataclass(frozen=True)
 class BenchTrial:
-    """A contender of `bench`, as its log has it.
+    """A contender of `bench`, as its log stores it.
 
     host         the machine
-    competitors  how many other programs were kept busy beside it
+    competitors  the number of other programs kept busy during the run
     """
 
     model: str
@@ -179,7 +180,7 @@ class BenchTrial:
 
 @dataclass(frozen=True)
 class PartialBench:
-    """Times that came before a device was lost."""
+    """The times measured before a device was lost."""
 
     device: str
     is_partial: bool = True

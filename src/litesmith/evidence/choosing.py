@@ -1,4 +1,4 @@
-"""What `choose` leaves in its folder."""
+"""The contents of the folder of `choose`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ MEASURED, PUBLISHED, NONE = "measured", "published", "none"
 
 @dataclass(frozen=True)
 class MadeModel:
-    """A model that was made of a candidate: retrained, or in int8."""
+    """A model made from a candidate: retrained, or in int8."""
 
     name: str
     kind: Literal["made"]
@@ -24,10 +24,10 @@ class MadeModel:
 
 @dataclass(frozen=True)
 class TimedModel:
-    """What a candidate takes, from one run in turns with all others.
+    """The costs of a candidate, from one run in turns with all the others.
 
-    ratios      the time as a part of that of the model with this digest, and the 95 % interval
-    is_unclear  True where the machine was too busy to tell it from that of another
+    ratios      the time relative to the model with this digest, and the 95 % interval
+    is_unclear  True where the machine was too busy to distinguish this time from another's
     """
 
     name: str
@@ -52,7 +52,7 @@ class TimedModel:
 
 @dataclass(frozen=True)
 class ScoredModel:
-    """How good a candidate is; what it scored on each sample is in `ScoresBySample`."""
+    """The score of a candidate; `ScoresBySample` has its result on each sample."""
 
     accuracy: Score
     notes: tuple[str, ...]
@@ -73,8 +73,8 @@ CHOOSE_KINDS: dict[str, type[MadeModel] | type[TimedModel] | type[ScoredModel]] 
 
 @dataclass(frozen=True)
 class ScoresBySample:
-    """evidence/DIGEST.json: what a model scored on each sample, by the key of its trial; None for
-    what is infinite."""
+    """evidence/DIGEST.json: the score of a model on each sample, by the key of its trial; None for
+    infinite scores."""
 
     schema: Literal[1]
     name: str
@@ -83,7 +83,7 @@ class ScoresBySample:
 
 @dataclass(frozen=True)
 class PublishedScore:
-    """An accuracy that the makers of a model told, and where; not measured here."""
+    """An accuracy published by a model's makers, and where; not measured here."""
 
     value: float
     source: str
@@ -91,7 +91,7 @@ class PublishedScore:
 
 @dataclass(frozen=True)
 class ChooseRequest:
-    """What was asked for; `ceilings` are the most of a cost, in microseconds or bytes."""
+    """The request; `ceilings` are upper limits of costs, in microseconds or bytes."""
 
     goal: str
     limits: tuple[str, ...]
@@ -104,7 +104,7 @@ class ChooseRequest:
 
 @dataclass(frozen=True)
 class ChooseData:
-    """Where the samples came from, and how many were for what."""
+    """The origin of the samples, and how many served each purpose."""
 
     source: str
     judged: Count
@@ -115,12 +115,12 @@ class ChooseData:
 
 @dataclass(frozen=True)
 class CandidateRow:
-    """A candidate by what is known of it; None is what is not known yet.
+    """What is known of a candidate; None where a value is not known yet.
 
-    file     its place; None for one of the catalogue that is not written yet
-    parent   the name of what it was made of, and `recipe` how
+    file     the path; None for a catalogue network that is not written yet
+    parent   the candidate from which this one was made, by `recipe`
     as_good  models that differ from it by no more than the noise
-    misses   what it has too much or too little of
+    misses   the requirements that it misses
     """
 
     model: str
@@ -154,11 +154,11 @@ class CandidateRow:
 
 @dataclass(frozen=True)
 class ChooseSummary:
-    """choose.json: where a choice stands.
+    """choose.json: the state of a choice.
 
-    basis       where accuracy comes from: measured here, published, or nowhere
-    nearest     the model that misses by least, where none fits
-    is_unclear  True where nothing is picked because the machine was too busy to tell times apart
+    basis       the origin of the accuracies: measured here, published, or none
+    nearest     the nearest miss, where no model fits
+    is_unclear  True where nothing is picked because the machine was too busy to distinguish times
     """
 
     schema: Literal[1]

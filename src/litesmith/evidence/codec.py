@@ -1,8 +1,8 @@
 """JSON from frozen types and back, by their annotations: a key of the JSON is a field's name.
 
 A phrase is written as its template and values, so that a page can be made in any language later.
-What Litesmith wrote is read by `decode`, which takes nothing that the type does not say. What a
-user hands over is read by `salvage`: anything may be missing or odd, and every loss has a reason.
+`decode` reads what Litesmith wrote, and accepts nothing beyond the type. `salvage` reads what a
+user hands over: anything may be missing or odd, and every loss has a reason.
 """
 
 import json
@@ -34,15 +34,15 @@ from litesmith.units import plain
 
 T = TypeVar("T")
 
-# No time, size or score is larger; sums and squares of such numbers stay finite.
+# No time, size or score is larger than this; sums and squares of such numbers stay finite.
 _LARGEST = 1e18
 
-# How a template may ask for a number: `.2f`, `g`, `,`.
+# The number formats that a template may use: `.2f`, `g`, `,`.
 _SPEC = re.compile(r"[+,]?(\.\d)?[defg%]?")
 
 
 class Mark(Enum):
-    """What an annotation says about a field on disk, beside its type."""
+    """What an annotation says about a field on disk, besides its type."""
 
     OMITTED = phrase("the key is left out where the value is the default")
     FLAT = phrase("the keys of the inner type stand among those of the outer one")
@@ -54,13 +54,13 @@ class Mark(Enum):
 
 @dataclass(frozen=True)
 class Key:
-    """The key of a field whose name Python has another use for."""
+    """The key of a field whose name is reserved in Python."""
 
     name: str
 
 
 class Stored(NamedTuple):
-    """A value that is written as one of another type: what makes that of it, and it of that."""
+    """A value that is stored as another type, with the conversions in both directions."""
 
     kind: object
     pack: Callable[..., object]
@@ -69,7 +69,7 @@ class Stored(NamedTuple):
 
 @dataclass(frozen=True)
 class Bounds:
-    """The numbers that make sense."""
+    """The range of sensible numbers."""
 
     least: float = -math.inf
     most: float = math.inf
@@ -82,21 +82,21 @@ Share = Annotated[float, Bounds(0, 1)]
 
 
 class Malformed(ValueError):
-    """What is wrong with JSON, and where in it."""
+    """An error in JSON, with its place."""
 
     def __init__(self, path: str, why: str) -> None:
         super().__init__(phrase("{path}: {why}", path, why) if path else why)
 
 
 class Salvaged(NamedTuple, Generic[T]):
-    """What could be read, and a reason for each thing that could not."""
+    """The readable part of some JSON, and a reason for each loss."""
 
     value: T
     losses: tuple[str, ...]
 
 
 def read_record(path: Path) -> bytes:
-    """The content of a file; raises Malformed for a pipe or a device, which need not end."""
+    """Reads a file; raises Malformed for a pipe or a device, which might never end."""
     mode = path.stat().st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a folder is the system's to refuse
         raise Malformed("", phrase("it is no regular file"))
@@ -104,7 +104,7 @@ def read_record(path: Path) -> bytes:
 
 
 def parse(content: bytes | str) -> object:
-    """The JSON of a file."""
+    """Parses the JSON of a file."""
     try:
         return json.loads(content, object_pairs_hook=_refuse_twice)
     except Malformed:
@@ -114,7 +114,7 @@ def parse(content: bytes | str) -> object:
 
 
 def _refuse_twice(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """An object of JSON; of two values under one key, readers would take either."""
+    """Refuses a JSON object with a repeated key, since readers differ in which value they take."""
     found = dict(pairs)
     if len(found) != len(pairs):
         seen: set[str] = set()
@@ -124,28 +124,29 @@ def _refuse_twice(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def dump(value: object, *, indent: int | None = None) -> str:
-    """A value as the text of a file."""
+    """Formats a value as the text of a file."""
     return json.dumps(_with_templates(encode(value)), indent=indent, allow_nan=False)
 
 
 def encode(value: object) -> object:
-    """A value as JSON has it: objects, lists, texts, numbers; phrases as their English."""
+    """Converts a value to JSON's objects, lists, texts and numbers; phrases become their English
+    text."""
     return _encoded(value, type(value))
 
 
 def encode_fields(record: object) -> dict[str, object]:
-    """A record as an object of JSON."""
+    """Converts a record to a JSON object."""
     return _encoded_record(record)
 
 
 def decode(kind: type[T], shown: object) -> T:
-    """The value that was encoded; Malformed where a key is missing, unknown or odd."""
+    """Reads an encoded value; raises Malformed where a key is missing, unknown or odd."""
     return _read(_Reader(is_strict=True), kind, shown)
 
 
 def salvage(kind: type[T], shown: object) -> Salvaged[T]:
-    """The value with what can be read of it; a type of which a number without a default is missing
-    cannot be had at all, and is Malformed."""
+    """Reads as much of a value as possible; raises Malformed where a number without a default is
+    missing."""
     reader = _Reader(is_strict=False)
     return Salvaged(_read(reader, kind, shown), tuple(reader.losses))
 
@@ -160,7 +161,7 @@ def _read(reader: "_Reader", kind: type[T], shown: object) -> T:
 
 
 def finite(value: float | None) -> float | None:
-    """The number; None where it is infinite or none, which JSON has no word for."""
+    """Returns a finite number, or None: JSON cannot express infinity or NaN."""
     return value if value is not None and math.isfinite(value) else None
 
 
@@ -176,7 +177,7 @@ def is_list(value: object) -> TypeGuard[list[object]]:
 
 
 class Slot(NamedTuple):
-    """A field as the codec sees it; `make` gives its default, where it has one."""
+    """A field as the codec sees it; `make` builds the default, where there is one."""
 
     name: str
     key: str
@@ -198,7 +199,7 @@ def read_slots(kind: type) -> tuple[Slot, ...]:
 
 
 def _defaults(kind: type) -> dict[str, Callable[[], object] | None]:
-    """What makes the default of each field; None where it has none."""
+    """The function that builds each field's default; None for a field without a default."""
     names: tuple[str, ...] = getattr(kind, "_fields", ())
     given: Mapping[str, object] = getattr(kind, "_field_defaults", {})
     if is_dataclass(kind):
@@ -213,7 +214,7 @@ def _default(one: Field[object]) -> Callable[[], object] | None:
 
 
 def strip_marks(hint: object) -> tuple[object, tuple[object, ...]]:
-    """An annotation without its marks, and the marks."""
+    """Separates an annotation from its marks."""
     if get_origin(hint) is not Annotated:
         return hint, ()
     inner, *marks = get_args(hint)
@@ -222,7 +223,7 @@ def strip_marks(hint: object) -> tuple[object, tuple[object, ...]]:
 
 
 def list_options(hint: object) -> tuple[object, ...]:
-    """The types of a union; else the one type."""
+    """The types of a union, or the single type."""
     return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
 
 
@@ -300,7 +301,7 @@ def _element(hint: object, place: int) -> object:
 
 
 def _with_templates(shown: object) -> object:
-    """JSON with an object in place of every phrase that has values."""
+    """JSON in which an object with template and values stands for every phrase with values."""
     if is_object(shown):
         return {key: _with_templates(one) for key, one in shown.items()}
     if is_list(shown):
@@ -323,7 +324,7 @@ def _template_value(value: Value) -> object:
 
 
 class _Reader:
-    """Reads JSON strictly, or as far as it goes."""
+    """Reads JSON, either strictly or as far as possible."""
 
     def __init__(self, *, is_strict: bool) -> None:
         self.is_strict = is_strict
@@ -485,7 +486,7 @@ class _Reader:
             raise Malformed(path, str(error)) from None
 
     def _field(self, slot: Slot, own: Mapping[str, object], path: str) -> object:
-        """A field from its keys: its own, or those of a record that is flat."""
+        """Reads a field from its own key, or from the keys of a flattened record."""
         try:
             if Mark.FLAT not in slot.marks:
                 return self.value(slot.hint, own[slot.key], _joined(path, slot.key), slot.marks)
@@ -494,7 +495,7 @@ class _Reader:
             return self._without(slot, error, path)
 
     def _without(self, slot: Slot, error: Malformed, path: str) -> object:
-        """What stands for a field that is odd."""
+        """Returns a substitute for an odd field."""
         if self.is_strict:
             raise error
         try:
@@ -505,7 +506,7 @@ class _Reader:
         return found
 
     def _empty(self, slot: Slot, path: str) -> object:
-        """What stands for a field that is not there; Malformed where nothing can."""
+        """Returns a substitute for a missing field; raises Malformed where there is none."""
         if self.is_strict:
             raise Malformed(path, phrase('has no "{key}"', slot.key))
         if slot.make is not None:
@@ -531,7 +532,7 @@ class _Reader:
 
 
 def _keys(slot: Slot) -> set[str]:
-    """The keys that a field has on disk."""
+    """The keys of a field on disk."""
     if Mark.FLAT not in slot.marks:
         return {slot.key}
     kind = next(one for one in list_options(slot.hint) if is_record(one))
@@ -554,7 +555,7 @@ def _refuse_wide(template: str) -> None:
 
 
 def _one_line(text: str) -> str:
-    """A text that is safe to print."""
+    """A text made safe to print on one line."""
     return plain(re.sub(r"\s", " ", text)).strip()
 
 
@@ -563,7 +564,7 @@ def _joined(path: str, key: str) -> str:
 
 
 def _said(shown: object) -> str:
-    """What a value of JSON is, in a word or two."""
+    """Describes a JSON value in a word or two."""
     if is_object(shown):
         return phrase("an object")
     if is_list(shown):

@@ -1,4 +1,4 @@
-"""The folder of a command: what was measured, the best so far, and one writer at a time."""
+"""The folder of a command: its measurements, the best file so far, and one writer at a time."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ from litesmith.units import plain
 
 T = TypeVar("T")
 
-# The record that tells whose a folder is, and the command that writes it.
+# The records that tell which command owns a folder.
 TUNE, BENCH, CHOOSE = "tune.json", "bench.json", "choose.json"
 RETRAIN, GATE = "retrain.json", "gate.json"
 RECORDS = {
@@ -35,14 +35,14 @@ _LOCK, _TRIALS, _RECIPE = ".lock", "trials.jsonl", "recipe.json"
 
 
 class Folder:
-    """Where a command keeps its evidence; every file is whole or not there.
+    """Where a command keeps its evidence; every file is whole or absent.
 
-    best.tflite    the best so far
-    front/         every model that no other beats, by its name
-    work/          models that are being tried; gone in the end
-    trials.jsonl   what was tried, a line each
-    tune.json      where the search stands; other commands have a summary of their own
-    recipe.json    how the best was made
+    best.tflite    the best file so far
+    front/         every model that no other beats, by name
+    work/          models under trial; removed in the end
+    trials.jsonl   the trials, one per line
+    tune.json      the state of the search; other commands have a summary of their own
+    recipe.json    how the best file was made
     evidence/      bulky details of single models, by digest
     """
 
@@ -55,8 +55,8 @@ class Folder:
 
     @contextmanager
     def held(self) -> Generator[None]:
-        """Makes the folder and keeps others out of it; raises where one is in it, or where it holds
-        what is not ours."""
+        """Makes and locks the folder; raises where another process holds it, or where it contains
+        foreign files."""
         self._refuse_foreign()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -95,8 +95,8 @@ class Folder:
             raise _holds_others(self.path, foreign[0])
 
     def _refuse_links(self) -> None:
-        """A folder may be anyone's: what is written into it is to land in it, and what is read
-        comes to an end."""
+        """Refuses links and pipes: anyone may have filled the folder, and what is written must land
+        in it, and reading must end."""
         for place in _all_below(self.path):
             try:
                 mode = place.lstat().st_mode
@@ -112,7 +112,7 @@ class Folder:
                 raise _holds_others(self.path, str(place.relative_to(self.path)))
 
     def _sweep(self) -> None:
-        """Removes what a killed run has left of files that were being written."""
+        """Removes half-written files that a killed run left."""
         for place in (self.path, *(self.path / name for name in _OWN)):
             for torn in place.glob(".litesmith-*.part"):
                 torn.unlink(missing_ok=True)
@@ -124,14 +124,14 @@ class Folder:
         return self._log.path.exists() or self._record.exists()
 
     def trials(self, kinds: Kinds[T]) -> tuple[Trial[T], ...]:
-        """What was tried, oldest first."""
+        """The trials, oldest first."""
         return self._log.read(kinds) if self._log.path.exists() else ()
 
     def add(self, trial: Trial[object]) -> None:
         self._log.append(trial)
 
     def summary(self, kind: type[T]) -> T | None:
-        """Where the command stood when that was last written; None where it never was."""
+        """The summary as it was last written; None where none was."""
         path = self._record
         try:
             return decode(kind, parse(read_record(path)))
@@ -153,13 +153,13 @@ class Folder:
         _write(self.recipe, value)
 
     def write_evidence(self, name: str, value: object) -> None:
-        """Bulky details, by the digest of a model or of what they are about."""
+        """Writes bulky details under the digest of a model, or of their subject."""
         place = self._file("evidence", f"{name}.json")
         place.parent.mkdir(exist_ok=True)
         _write(place, value)
 
     def evidence(self, kind: type[T], name: str) -> T | None:
-        """What was written of this name; None where nothing was, or it is damaged."""
+        """Reads the details with this name; None where there are none, or they are damaged."""
         try:
             return decode(kind, parse(read_record(self._file("evidence", f"{name}.json"))))
         except (OSError, Malformed):
@@ -168,13 +168,13 @@ class Folder:
     # Models.
 
     def work(self, name: str) -> Path:
-        """Where a model lies while it is tried."""
+        """The path of a model during its trial."""
         place = self._file("work", f"{name}.tflite")
         place.parent.mkdir(exist_ok=True)
         return place
 
     def training(self, name: str, key: str) -> Path:
-        """Where the records of one training lie."""
+        """The folder for the records of one training."""
         place = self._file("work", f"{name}-{key[:12]}.training")
         place.mkdir(parents=True, exist_ok=True)
         return place
@@ -185,24 +185,24 @@ class Folder:
         return place
 
     def found(self, name: str, wanted: str) -> Path | None:
-        """Where the model of this name lies as it was recorded; None where it is gone."""
+        """The path of the model with this name and digest; None where that file is gone."""
         places = (self._file(folder, f"{name}.tflite") for folder in ("work", "front"))
         known = (*places, self.best)
         return next((p for p in known if p.is_file() and digest(p) == wanted), None)
 
     def ship(self, source: Path) -> None:
-        """The best so far."""
+        """Makes a copy of this file the best so far."""
         if not self.best.exists() or digest(self.best) != digest(source):
             self.recipe.unlink(missing_ok=True)  # of the one before
             write_whole(self.best, pieces(source))
 
     def unship(self) -> None:
-        """There is no best."""
+        """Removes the best file."""
         self.best.unlink(missing_ok=True)
         self.recipe.unlink(missing_ok=True)
 
     def write_front(self, models: Mapping[str, Path]) -> None:
-        """Lays out the models on the front; what was on it before and no longer is goes."""
+        """Writes the models on the front, and removes models that have left it."""
         place = self.path / "front"
         place.mkdir(exist_ok=True)
         for name, source in models.items():
@@ -212,7 +212,8 @@ class Folder:
                 old.unlink()
 
     def _file(self, folder: str, name: str) -> Path:
-        """A file of one of its folders: names come out of records, which may be anyone's."""
+        """A path inside one of the subfolders: names come out of records, which anyone may have
+        written."""
         if Path(name).name != name or not name.isprintable() or "\\" in name:
             raise BadInput(
                 "{path}: its records name {name!r}, which would lie elsewhere; choose another -o",
@@ -222,7 +223,7 @@ class Folder:
         return self.path / folder / name
 
     def tidy(self, keep: Collection[str] = ()) -> None:
-        """Removes the models that were only tried, but for those that take long to make again."""
+        """Removes tried models, except those that take long to rebuild."""
         place = self.path / "work"
         for path in list(place.glob("*")):
             if path.is_dir():
@@ -235,8 +236,7 @@ class Folder:
 
 @contextmanager
 def hold_folder(out: Path | None, record: str) -> Generator[Folder | None]:
-    """The folder that keeps the evidence, with others kept out of it; None where none is asked
-    for."""
+    """Locks the folder for the evidence; yields None where no folder was asked for."""
     if out is None:
         yield None
         return

@@ -1,4 +1,4 @@
-"""What `gate -o` leaves in its folder."""
+"""The contents of the folder of `gate -o`."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -9,7 +9,7 @@ from litesmith.evidence.records import Environment
 
 @dataclass(frozen=True)
 class UsedShare:
-    """The share of what is allowed that a change takes up, with the ends of its interval."""
+    """The share of the allowance that a change uses, with its interval."""
 
     used: float
     used_low: float
@@ -18,9 +18,9 @@ class UsedShare:
 
 @dataclass(frozen=True)
 class CheckRow:
-    """One quantity held against the baseline, in words.
+    """One quantity compared with the baseline, in words.
 
-    command  what looks into it
+    command  the command that examines the cause
     """
 
     quantity: str
@@ -39,8 +39,8 @@ class CheckRow:
 class GateSummary:
     """gate.json: every check of a model.
 
-    sentence  what came out, in one line
-    strict    True where what is not certain counts as worse
+    sentence  the verdict in one line
+    strict    True where uncertainty counts as worse
     """
 
     schema: Literal[1]

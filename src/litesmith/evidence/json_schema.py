@@ -1,7 +1,7 @@
-"""JSON schemas of types, by the same annotations that the codec goes by.
+"""JSON schemas of types, by the annotations that the codec uses.
 
-Dataclasses and named tuples are records of the codec; a `TypedDict` is an object that code puts
-together itself. Each becomes a definition of the schema, by its name.
+Dataclasses and named tuples are records of the codec; a `TypedDict` is an object that code builds
+itself. Each becomes a named definition of the schema.
 """
 
 from collections.abc import Mapping
@@ -37,9 +37,9 @@ _SCALARS: dict[object, str] = {bool: "boolean", int: "integer", float: "number",
 def make_schema(
     kind: object, title: str, *, is_file: bool = False, beside: Mapping[str, type] | None = None
 ) -> Schema:
-    """The schema of what is printed of a type, or of what is written to a file.
+    """Makes the schema of what is printed, or of what is written to a file.
 
-    beside  records whose keys an object of this name has too
+    beside  records whose keys the named object also has
     """
     maker = _Maker(is_file, beside or {})
     body = maker.value(kind)
@@ -48,7 +48,7 @@ def make_schema(
 
 
 class _Maker:
-    """Makes schemas, and remembers the definitions that they refer to."""
+    """Makes schemas, and collects the definitions that they refer to."""
 
     def __init__(self, is_file: bool, beside: Mapping[str, type]) -> None:
         self.is_file, self.beside = is_file, beside
@@ -175,6 +175,6 @@ def _is_typeddict(hint: object) -> TypeGuard[type]:
 
 
 def _without_need(hint: object) -> object:
-    """An annotation of a key without whether it must be there."""
+    """The annotation of a key, without its Required or NotRequired."""
     origin = get_origin(hint)
     return get_args(hint)[0] if origin in (NotRequired, Required) else hint

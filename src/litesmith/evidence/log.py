@@ -1,4 +1,4 @@
-"""Trials in a file, a line of JSON each; lines are only ever added."""
+"""Trials in a file, one JSON object per line; lines are only ever added."""
 
 import os
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ from litesmith.phrases import phrase
 
 D = TypeVar("D")
 
-# The types of details by their kind; "" is for those that have none.
+# The types of details by kind; "" for trials without a kind.
 Kinds = Mapping[str, type[D]]
 
 _APPENDING = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)  # Windows has it
@@ -32,13 +32,13 @@ _APPENDING = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)  
 class Log:
     """The trials of one file.
 
-    A line that a crash cut short is skipped when the file is read, and the next one starts afresh.
+    Readers skip a line that a crash cut short; the next line starts afresh.
     """
 
     path: Path
 
     def append(self, trial: Trial[object]) -> None:
-        """Adds one line in one write, and waits until it is on the disk."""
+        """Adds one line in one write, and waits until it is on disk."""
         line = f"{dump(trial)}\n".encode()
         try:
             handle = os.open(self.path, _APPENDING, 0o666)
@@ -56,7 +56,7 @@ class Log:
             raise BadInput("{path}: a line was cut short; is the disk full?", self.path)
 
     def read(self, kinds: Kinds[D]) -> tuple[Trial[D], ...]:
-        """Every whole trial, oldest first; BadInput where one is not as it was written."""
+        """Reads every whole trial, oldest first; raises BadInput for a trial that was altered."""
         found: list[Trial[D]] = []
         for number, shown in self._lines():
             try:
@@ -69,7 +69,7 @@ class Log:
         return tuple(found)
 
     def salvage(self, kinds: Kinds[D]) -> Salvaged[tuple[Trial[D], ...]]:
-        """Every trial as far as it can be read."""
+        """Reads every trial as far as possible."""
         found: list[Trial[D]] = []
         losses: list[str] = []
         for number, shown in self._lines():
@@ -85,7 +85,7 @@ class Log:
         return Salvaged(tuple(found), tuple(losses))
 
     def _lines(self) -> list[tuple[int, object]]:
-        """The lines that are whole, each with its number."""
+        """The whole lines, each with its number."""
         try:
             lines = read_record(self.path).splitlines()
         except (OSError, Malformed) as error:
@@ -102,7 +102,7 @@ class Log:
 
 @dataclass(frozen=True)
 class _Line(Trial[object]):
-    """A trial before it is known what its details are."""
+    """A trial before the type of its details is known."""
 
 
 def _kind(kinds: Kinds[D], details: object) -> type[D]:

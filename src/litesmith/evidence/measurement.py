@@ -1,4 +1,4 @@
-"""What was measured, kept with its samples: a measurement, and a trial of a model."""
+"""Measurements with their samples, and trials of models."""
 
 import math
 from collections.abc import Sequence
@@ -17,10 +17,10 @@ LEAST_SAMPLES = 6
 
 
 def median_interval(samples: Sequence[float]) -> Interval:
-    """The 95 % interval of the median, from the order of the samples (the sign test turned round).
+    """The 95 % interval of the median, from the order of the samples (the inverted sign test).
 
-    It assumes nothing about their distribution, but that they are independent. Too few samples
-    bound nothing, and the interval is infinite.
+    The samples may have any distribution but must be independent. Too few samples bound nothing:
+    the interval is infinite.
     """
     if len(samples) < LEAST_SAMPLES:
         return -math.inf, math.inf
@@ -30,7 +30,7 @@ def median_interval(samples: Sequence[float]) -> Interval:
 
 
 def _outside(count: int) -> int:
-    """How many samples at each end lie outside the 95 % interval of a median."""
+    """The number of samples at each end that lie outside the median's 95 % interval."""
     if count > 1000:  # the binomial is normal by then, and its terms are too small for a float
         return int(count / 2 - 0.98 * math.sqrt(count)) - 1
     term, tail, place = 0.5**count, 0.0, 0
@@ -43,7 +43,8 @@ def _outside(count: int) -> int:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One metric of one model on one target, as it was sampled; the rest is computed from that."""
+    """The samples of one metric of one model on one target; all else is computed from the
+    samples."""
 
     metric: str
     unit: str
@@ -78,9 +79,9 @@ class Skipped(NamedTuple):
 
 @dataclass(frozen=True)
 class Trial(Generic[Details]):
-    """A model, how it was made, and what was measured of it.
+    """A model, how it was made, and its measurements.
 
-    details  what the command that made the trial knows of it, in a type of its own
+    details  what the command that made the trial adds, in its own type
     """
 
     recipe: str
@@ -92,7 +93,7 @@ class Trial(Generic[Details]):
     details: Details = field(kw_only=True)
 
     def with_details(self, details: Other) -> "Trial[Other]":
-        """The same trial with other details, which may be of another type."""
+        """The same trial with other details, possibly of another type."""
         return Trial(
             self.recipe,
             self.parent_digest,
@@ -106,7 +107,7 @@ class Trial(Generic[Details]):
 
 @dataclass(frozen=True)
 class MarkRow:
-    """A box on an image, in shares of it, with words; or a point."""
+    """A box on an image, in shares of its size, with words; or a point."""
 
     box: tuple[float, ...]
     words: str = ""
@@ -115,7 +116,7 @@ class MarkRow:
 
 @dataclass(frozen=True)
 class AnswerRow:
-    """What a model answers to an item: its score, words, marks, and a mask as a PNG in base64."""
+    """A model's answer to an item: score, words, marks, and a mask as a PNG in base64."""
 
     score: float | None
     text: str = ""

@@ -1,4 +1,4 @@
-"""What is said of a model wherever it turns up: how good, how fast, how large it is, and where."""
+"""Scores, speeds, sizes and placements of a model, as every command stores them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -8,13 +8,13 @@ from litesmith.evidence.codec import Count, Mark, Omitted, Positive
 from litesmith.phrases import phrase
 from litesmith.units import total_text
 
-# A machine by name and value; see `timing.host.Host`.
+# A machine, as values by name; see `timing.host.Host`.
 Environment = Mapping[str, str | int | float | None]
 
 
 @dataclass(frozen=True)
 class PairedScore:
-    """A score against the float model's on the same samples; None is what could not be told."""
+    """A score paired with the float model's on the same samples; None where a value is unknown."""
 
     reference: float | None
     reference_low: float | None
@@ -28,11 +28,11 @@ class PairedScore:
 
 @dataclass(frozen=True)
 class Score:
-    """A metric on `n` samples with its 95 % interval; None is a number that is infinite or none.
+    """A metric on `n` samples with its 95 % interval; None stands for infinity and NaN.
 
-    better       1 where more of the metric is better, −1 where less is
-    against      the same beside the float model
-    independent  how many of the samples are no copies of others; None where that is not on record
+    better       1 where a higher metric is better, −1 where a lower one is
+    against      the comparison with the float model
+    independent  the number of samples without copies; None where that is not on record
     """
 
     metric: str
@@ -48,7 +48,8 @@ class Score:
 
     @property
     def held_out_text(self) -> str:
-        """`480 held-out samples`, and how many are independent where copies are among them."""
+        """The held-out samples in words, as in `480 held-out samples`, with the number of
+        independent ones where there are copies."""
         if self.independent is None or self.independent == self.n:
             return phrase("{count} held-out samples", total_text(self.n))
         return phrase(
@@ -63,7 +64,7 @@ class Score:
 
     @property
     def known_value(self) -> float:
-        """The value, of a score that has one."""
+        """The value of a score that has one."""
         assert self.value is not None
         return self.value
 
@@ -77,7 +78,7 @@ class Score:
 
     @property
     def paired_ends(self) -> tuple[float, float] | None:
-        """The interval of the paired difference, laid around the float model's value."""
+        """The interval of the paired difference, centred on the float model's value."""
         found = self.against
         if found is None or found.reference is None:
             return None
@@ -88,7 +89,7 @@ class Score:
 
 @dataclass(frozen=True)
 class CompilerEstimate:
-    """What a compiler works out of a model: the time of its own part, in cycles too."""
+    """A compiler's estimate for its part of a model, in time and cycles."""
 
     part_us: float | None
     cycles: float | None
@@ -96,10 +97,10 @@ class CompilerEstimate:
 
 @dataclass(frozen=True)
 class Speed:
-    """How long a run takes, beside the float model in the same interleaved run.
+    """The time of a run, beside the float model's in the same interleaved run.
 
     how      measured or estimated; "" where no time is known
-    ratio    of the float model's time; with `low` and `high`, its 95 % interval
+    ratio    the time relative to the float model's; `low` and `high` are its 95 % interval
     verdict  faster, slower or no difference; "" for the float model
     """
 
@@ -115,14 +116,14 @@ class Speed:
 
     @property
     def cost(self) -> float | None:
-        """The part of the float model's time, or an estimate in µs: one search has times of one
-        kind only."""
+        """The time relative to the float model's, or an estimate in µs; all times of a search are
+        of one kind."""
         part = self.estimate.part_us if self.estimate else None
         return next((one for one in (self.ratio, self.p50_us, part) if one is not None), None)
 
     def beside(self, float_us: float | None) -> "Speed":
-        """The same ratio beside another time of the float model: what the machine was busy with
-        when each of two was measured cancels."""
+        """The same ratio applied to another time of the float model, so that other load on the
+        machine cancels."""
         if self.ratio is None or float_us is None:
             return self
         return replace(self, p50_us=self.ratio * float_us, float_us=float_us)
@@ -132,7 +133,7 @@ class Speed:
 class TakenOps:
     """How many ops of a model a target takes, in how many parts, and why not the others.
 
-    how  measured by its compiler, or predicted by rules
+    how  measured by the target's compiler, or predicted by rules
     """
 
     target: str
@@ -153,7 +154,7 @@ class TakenOps:
 
 @dataclass(frozen=True)
 class Taker:
-    """What one accelerator makes of a model, with a time where its compiler tells one."""
+    """The placement of a model on one accelerator, with a time where the compiler estimates one."""
 
     placed: Annotated[TakenOps, Mark.FLAT]
     latency_us: Positive | None

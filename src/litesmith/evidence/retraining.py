@@ -1,4 +1,4 @@
-"""What `retrain` leaves in its folder."""
+"""The contents of the folder of `retrain`."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -9,7 +9,8 @@ from litesmith.evidence.records import Environment
 
 @dataclass(frozen=True)
 class RetrainTrial:
-    """The head alone, the fine-tuned model, or a network trained from scratch."""
+    """A trained candidate: the head alone, the fine-tuned model, or a network trained from
+    scratch."""
 
     name: str
     kind: Literal["retrained"] = "retrained"
@@ -17,7 +18,7 @@ class RetrainTrial:
 
 @dataclass(frozen=True)
 class ShareRight:
-    """The share that is right, with its 95 % interval."""
+    """The share of right answers, with its 95 % interval."""
 
     value: float
     low: float
@@ -26,7 +27,7 @@ class ShareRight:
 
 @dataclass(frozen=True)
 class ClassShare:
-    """How one class fares; a class without items to judge by has no share."""
+    """The result for one class; a class without items to judge by has no share."""
 
     name: Annotated[str, Key("class")]
     n: Count
@@ -44,7 +45,7 @@ class EmbeddingRow:
 
 @dataclass(frozen=True)
 class FineTuning:
-    """What fine-tuning came to: `before` and `after` are shares of the `held_out` items."""
+    """The result of fine-tuning: `before` and `after` are shares of the `held_out` items."""
 
     layers: str
     is_kept: bool
@@ -57,7 +58,7 @@ class FineTuning:
 
 @dataclass(frozen=True)
 class FromScratch:
-    """A network that was trained from random weights; `first` and `best` are losses."""
+    """A network trained from random weights; `first` and `best` are losses."""
 
     network: str
     first: float | None
@@ -67,7 +68,7 @@ class FromScratch:
 
 @dataclass(frozen=True)
 class RetrainResult:
-    """What a program wants to know: the same in the record and with --json."""
+    """The result as a program needs it; the record and --json share these fields."""
 
     out: str
     right: Annotated[ShareRight | None, Mark.FLAT]
@@ -89,7 +90,7 @@ class RetrainResult:
 
 @dataclass(frozen=True)
 class RetrainData:
-    """What was learned from and judged by; `is_part` where the second is a part of the first."""
+    """The data for learning and for judging; `is_part` where the second is a part of the first."""
 
     learned: str
     judged: str
@@ -100,7 +101,7 @@ class RetrainData:
 
 @dataclass(frozen=True)
 class HeadTried:
-    """A strength of the head's penalty, and how it did in cross-validation."""
+    """One strength of the head's penalty, and its score in cross-validation."""
 
     strength: float
     loss: float
@@ -125,7 +126,7 @@ class RetrainSummary:
 
 @dataclass(frozen=True)
 class WordRow:
-    """A word of a text, and how much more probable it made what the model said."""
+    """A word of a text, and how much more probable it made the model's answer."""
 
     word: str
     weight: float
@@ -133,8 +134,7 @@ class WordRow:
 
 @dataclass(frozen=True)
 class MistakeRow:
-    """An item that the model was sure of and wrong about; `thumbnail` is a JPEG in base64, `words`
-    are those of a text."""
+    """A confident mistake; `thumbnail` is a JPEG in base64, `words` are those of a text."""
 
     name: str
     true: str
@@ -146,7 +146,8 @@ class MistakeRow:
 
 @dataclass(frozen=True)
 class CurveRow:
-    """Of one class, pairs of the share that is found and the precision at it."""
+    """The precision curve of one class: pairs of the share that is found and the precision
+    there."""
 
     name: str
     points: tuple[tuple[float, float], ...]

@@ -1,4 +1,4 @@
-"""What `tune` leaves in its folder."""
+"""The contents of the folder of `tune`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from litesmith.phrases import Phrase, phrase
 CANDIDATE, VERIFIED, TIMED = "candidate", "verified", "timed"
 FITS, MISSES, REFUSED, SET_ASIDE = "fits", "misses", "refused", "set aside"
 
-# Misses by its estimate, though by so little that chance may be what it misses by.
+# The estimate misses the budget, but by so little that chance may explain it.
 NEAR = "near"
 RUNNING, STOPPED, DONE = "running", "stopped", "done"
 FLOAT = "float"
@@ -21,10 +21,10 @@ FLOAT = "float"
 
 @dataclass(frozen=True)
 class RoomLeft:
-    """How much better than its bound a model is, with the 95 % interval; negative outside.
+    """The distance of a model from its bound, with the 95 % interval; negative outside the bound.
 
-    reason   why that is not known, where it is not
-    allowed  what may be lost at all
+    reason   why the distance is unknown
+    allowed  the allowed loss
     """
 
     estimate: float | None
@@ -36,17 +36,17 @@ class RoomLeft:
 
 @dataclass(frozen=True)
 class Tried:
-    """A recipe that was tried on the samples to choose by, or verified on the held-out ones; what
-    was not measured is not there.
+    """A recipe tried on the search samples, or verified on the held-out samples; fields are None
+    where nothing was measured.
 
-    why           what was hoped for
+    why           the hope behind the recipe
     key           equal for trials that would end in the same measurements
-    predicted_us  of a run, from the times of single ops, before the model was made
-    ram_bytes     of the arena on a microcontroller; `flash_bytes` of the file and its kernels there
+    predicted_us  the time of a run, predicted from single ops before the model was made
+    ram_bytes     the arena on a microcontroller; `flash_bytes` is the file with its kernels there
     device        the machine of the cluster that timed the model
-    is_passing    True where what stopped the trial may be over by the next time
-    held_out      the digest of the held-out samples; `look` is how many models these samples had
-                  been asked about by then, and `scored_on` the target whose kernels ran them
+    is_passing    True where the obstacle that stopped the trial may be gone next time
+    held_out      the digest of the held-out samples; `look` counts the models judged on them so
+                  far, and `scored_on` is the target whose kernels ran them
     """
 
     name: str
@@ -76,7 +76,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class TargetTime:
-    """The time of the float model or the best one on a target."""
+    """The time of the float model or of the best model on a target."""
 
     target: str
     model: str
@@ -114,10 +114,10 @@ TUNE_KINDS: dict[str, type[Tried] | type[ProofTimes]] = {
 
 @dataclass(frozen=True)
 class TuneRequest:
-    """What was asked for.
+    """The request of a search.
 
-    data      the digests of the samples to calibrate on, to choose by and to prove by
-    ceilings  the limits as numbers, by the cost that each is on: bytes and microseconds
+    data      the digests of the calibration, search and held-out samples
+    ceilings  the limits by cost, in bytes and microseconds
     """
 
     minimize: str
@@ -132,7 +132,7 @@ class TuneRequest:
 
 @dataclass(frozen=True)
 class TuneData:
-    """Where the samples came from, and how many were for what."""
+    """The origin of the samples, and how many served each purpose."""
 
     source: str
     calibration_source: str | None
@@ -145,10 +145,10 @@ class TuneData:
 
 @dataclass(frozen=True)
 class TunedModel:
-    """The model to ship, the nearest where nothing fits, or the float model.
+    """The model to ship, the nearest miss where nothing fits, or the float model.
 
-    file      in the folder, where the model lies there
-    whole_on  the accelerators that take the model whole, once that was looked into
+    file      its path in the folder, where it lies there
+    whole_on  the accelerators that take the whole model, once that was examined
     """
 
     name: str
@@ -171,7 +171,7 @@ class TunedModel:
 
 @dataclass(frozen=True)
 class PathStep:
-    """A branch of the decision tree: its question, what came out, and what was tried."""
+    """A branch of the decision tree: its question, the outcome, and the candidates tried."""
 
     branch: str
     question: str
@@ -181,7 +181,7 @@ class PathStep:
 
 @dataclass(frozen=True)
 class NextStep:
-    """What to do now: a command to type, "" where it is none, and what for."""
+    """Something the user can do next: a command ("" where there is none) and its purpose."""
 
     command: str
     purpose: str
@@ -194,7 +194,7 @@ class NextStep:
 
 
 def _read_step(text: str) -> NextStep:
-    """A step from its text; older versions wrote the two in one sentence."""
+    """Reads a step from its text; older versions wrote command and purpose in one sentence."""
     if isinstance(text, Phrase) and set(text.values) == {"command", "purpose"}:
         return NextStep(str(text.values["command"]), str(text.values["purpose"]))
     command, colon, purpose = text.partition(": ")
@@ -207,13 +207,13 @@ StepText = Annotated[NextStep, Stored(str, attrgetter("text"), _read_step)]
 
 @dataclass(frozen=True)
 class TuneSummary:
-    """tune.json: where a search stands.
+    """tune.json: the state of a search.
 
-    keys        the trials that the summary is about: a folder may hold those of other requests too
-    first       the model as it came
-    nearest     the model that misses by least, where none fits
-    untried     branches of the tree that there was no time for
-    model_path  where the model lay when it was measured
+    keys        the trials of this request: a folder may also hold those of other requests
+    first       the original model
+    nearest     the nearest miss, where nothing fits
+    untried     branches of the tree for which there was no time
+    model_path  the path of the model when it was measured
     """
 
     schema: Literal[1]
@@ -242,12 +242,12 @@ class TuneSummary:
 
     @property
     def chosen(self) -> TunedModel | None:
-        """The best model, or the nearest where none fits."""
+        """The best model, or the nearest miss where nothing fits."""
         return self.best or self.nearest
 
     def told_speed(self, name: str, speed: Speed | None) -> Speed | None:
-        """The speed of a trial as everything tells it: of the chosen model that of the proof, of
-        others their part of the float model's time in the proof."""
+        """The speed of a trial as every text and chart states it: for the chosen model the proof's
+        speed, for other models their ratio applied to the float model's time in the proof."""
         proven = self.chosen and self.chosen.latency
         if self.chosen is not None and self.chosen.name == name and proven:
             return proven
@@ -267,7 +267,7 @@ class OpRow:
 
 @dataclass(frozen=True)
 class LayerRow:
-    """How far a layer's output is from the float model's, as a ratio of signal to noise."""
+    """The error of a layer's output against the float model's, as a signal-to-noise ratio."""
 
     index: int
     kind: str
@@ -277,8 +277,8 @@ class LayerRow:
 
 @dataclass(frozen=True)
 class TunedInside:
-    """evidence/DIGEST.json: the time of each op of a model, the error of each layer, what every
-    accelerator makes of the model, and the items that it answers otherwise than the float model.
+    """evidence/DIGEST.json: the op times of a model, the error of each layer, the model's placement
+    on every accelerator, and the items that it answers differently from the float model.
 
     about  what the times and errors depend on
     """

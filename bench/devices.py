@@ -18,7 +18,7 @@ from report import print_table, verdict_line
 from stock import MISSING as NO_FOLDER
 from stock import arguments, want_folder
 
-from litesmith.evidence.benching import PartialBench
+from litesmith.evidence.bench_record import PartialBench
 from litesmith.evidence.log import Log
 from litesmith.units import ratio_text, time_text, total_text
 from tools.sshd import MISSING, Server, serving

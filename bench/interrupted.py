@@ -25,7 +25,7 @@ from stock import ASSETS, MISSING
 from litesmith import Session, load
 from litesmith.errors import LitesmithError
 from litesmith.evidence.log import Log
-from litesmith.evidence.tuning import TUNE_KINDS
+from litesmith.evidence.tune_record import TUNE_KINDS
 from litesmith.ir.check import problems
 from litesmith.tflite.file import digest
 from litesmith.units import ratio_text, time_text

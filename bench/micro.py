@@ -20,7 +20,7 @@ from litesmith.errors import LitesmithError
 from litesmith.ir.types import Model
 from litesmith.micro.arena import DEVICE, HOST, add_up_arena
 from litesmith.micro.plan_file import plan_model
-from litesmith.micro.poisoned import run_poisoned
+from litesmith.micro.plan_proof import run_poisoned
 from litesmith.passes.core.recipe import apply
 from litesmith.run.accelerators.tflite_micro import read_arena
 from litesmith.run.session import Session, fill_inputs

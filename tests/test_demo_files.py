@@ -10,7 +10,7 @@ import pytest
 from litesmith import BadInput, apply, evaluate, load
 from litesmith.data.sources import open_data
 from litesmith.demo_files import DATA, LICENCE, MODEL, TOP1, content, write
-from litesmith.tflite.metadata import Normalization, metadata
+from litesmith.tflite.read_metadata import Normalization, metadata
 
 NAMES = (LICENCE, DATA, MODEL)
 

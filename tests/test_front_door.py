@@ -22,7 +22,7 @@ from litesmith.cli.options.declare import Option
 from litesmith.data.preparation import NORMS, RESIZES, Preparation
 from litesmith.numeric.ranges import ESTIMATORS
 from litesmith.passes.core.schemes import SCHEMES
-from litesmith.tasks.table import TASKS
+from litesmith.tasks.task_table import TASKS
 from litesmith.training.settings import AUGMENTS, RECORD_SECONDS, Training
 from litesmith.workers.engine import ENGINES
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter
 
+from litesmith.conversion.lower_model import Lowered, lowered, tidied
 from litesmith.conversion.onnx_file import read_onnx
-from litesmith.conversion.whole_model import Lowered, lowered, tidied
 from litesmith.ir.check import check
 from litesmith.ir.types import Array, Model
 from litesmith.tflite.write import chunks

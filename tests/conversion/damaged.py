@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
+from litesmith.conversion.lower_model import lowered
 from litesmith.conversion.onnx_file import read_onnx
-from litesmith.conversion.whole_model import lowered
 from litesmith.errors import LitesmithError
 from litesmith.tflite.write import to_bytes
 from tests.conversion.node_cases import cases

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
+from litesmith.conversion.lower_model import lowered, tidied
 from litesmith.conversion.onnx_file import read_onnx
-from litesmith.conversion.whole_model import lowered, tidied
 from litesmith.errors import LitesmithError
 from litesmith.ir.types import Model
 from litesmith.tflite.write import to_bytes

@@ -6,7 +6,7 @@ import numpy as np
 from ai_edge_litert.interpreter import Interpreter
 
 from litesmith.conversion.core.source import Node, Setting, SourceGraph, SourceModel, Value
-from litesmith.conversion.whole_model import Lowered, lowered
+from litesmith.conversion.lower_model import Lowered, lowered
 from litesmith.ir.types import Array
 from litesmith.tflite.write import to_bytes
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from litesmith.conversion.lower_model import tidied
 from litesmith.conversion.onnx_file import read_onnx
 from litesmith.conversion.patterns import joined
-from litesmith.conversion.whole_model import tidied
 from tests.conversion.beside_onnx import onnx, onnx_model, same
 from tests.zoo import noise
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from litesmith.conversion.lower_model import lowered, tidied
 from litesmith.conversion.onnx_file import read_onnx
 from litesmith.conversion.proof import Run, differences, first_difference, made_inputs
-from litesmith.conversion.whole_model import lowered, tidied
 from litesmith.ir.edit import rewrite, with_main
 from litesmith.ir.types import Array, Model
 from tests.conversion.beside_onnx import expected, onnx, onnx_model

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from litesmith.conversion.core.lowering import Unsupported
 from litesmith.conversion.core.source import Node, SourceGraph, SourceModel, Value
-from litesmith.conversion.whole_model import lowered
+from litesmith.conversion.lower_model import lowered
 from litesmith.ir.types import Array
 from tests.conversion.one_node import converted, numbers, run
 from tests.draws import draws

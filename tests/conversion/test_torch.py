@@ -19,9 +19,9 @@ torch = pytest.importorskip("torch", reason="needs torch: pip install 'litesmith
 from torch import Tensor, nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
+from litesmith.conversion.lower_model import lowered  # noqa: E402
 from litesmith.conversion.torch_archive import load_program  # noqa: E402
 from litesmith.conversion.torch_program import read_module, read_program  # noqa: E402
-from litesmith.conversion.whole_model import lowered  # noqa: E402
 
 FEW = settings(max_examples=3, deadline=None, derandomize=True, phases=[Phase.generate])
 

@@ -14,7 +14,7 @@ from litesmith.data.audio import MOST_WINDOWS, resampled, waveform, windows
 from litesmith.data.preparation import Preparation
 from litesmith.data.sources import open_data
 from litesmith.tasks.sound import read_sound
-from litesmith.tflite.stated_input import state_features, stated_features
+from litesmith.tflite.sound_metadata import state_features, stated_features
 from tests.draws import draws
 
 

@@ -9,7 +9,7 @@ from litesmith import Builder, Model, Quant
 from litesmith.data.guess_norm import _shared_information
 from litesmith.data.preparation import NORMS, Preparation
 from litesmith.data.sources import Samples, open_data
-from tests.tflite.test_metadata import described
+from tests.tflite.test_read_metadata import described
 
 LEVELS = (40, 60, 80, 110, 121, 150, 180, 220)  # of which the first four are dark
 MIDDLE = 115.5

@@ -11,7 +11,7 @@ from litesmith.data.preparation import Preparation
 from litesmith.data.samples import Items, Sample
 from litesmith.data.sources import open_data
 from tests.data.test_sources import scorer
-from tests.tflite.test_metadata import described
+from tests.tflite.test_read_metadata import described
 
 GIVEN = Preparation(label_offset=0)
 

@@ -15,7 +15,7 @@ from litesmith.data.sources import Samples, open_data
 from litesmith.errors import BadInput
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model
-from litesmith.tflite.describe import Described, describe
+from litesmith.tflite.write_metadata import Described, describe
 from tests.data.test_images import noise, saved
 from tests.data.test_sources import scorer
 

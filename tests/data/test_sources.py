@@ -19,7 +19,7 @@ from litesmith.data.samples import Sample, as_stored
 from litesmith.data.sources import Samples, _stratified, open_data
 from litesmith.ir.types import Signature
 from tests.data.test_images import noise, saved
-from tests.tflite.test_metadata import described
+from tests.tflite.test_read_metadata import described
 
 RAW = Preparation(norm="raw", label_offset=0)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from litesmith.diagnosis.all_targets import Reached, _Look, bench_everywhere
-from litesmith.evidence.benching import TargetTrial
+from litesmith.evidence.bench_record import TargetTrial
 from litesmith.evidence.log import Log
 from litesmith.run.accelerators.targets import BY_NAME, DELEGATES
 from litesmith.run.core.placement import Home, Placement

@@ -12,9 +12,9 @@ from litesmith import evaluate
 from litesmith.calibration.observe import tools
 from litesmith.data.samples import Data
 from litesmith.data.sources import open_data
+from litesmith.diagnosis.accuracy_verdict import examine
 from litesmith.diagnosis.float_pairs import inseparable
 from litesmith.diagnosis.slowness import Diagnosis
-from litesmith.diagnosis.verdict import examine
 from litesmith.diagnosis.without_reference import seen_codes
 from litesmith.ir.build import Builder
 from litesmith.ir.edit import regraph
@@ -24,7 +24,7 @@ from litesmith.passes.core.step import Context
 from litesmith.tflite.file import load
 from litesmith.tflite.write import to_bytes
 from tests import zoo
-from tests.diagnosis.test_loss import BLINK, IMAGES, as_data, convnet, quantized, with_scale
+from tests.diagnosis.test_op_losses import BLINK, IMAGES, as_data, convnet, quantized, with_scale
 from tests.pairwise import sampled
 
 SEEDS = list(product(("float32", "float16"), range(4)))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from litesmith.data.sources import open_data
+from litesmith.diagnosis.accuracy_verdict import examine
 from litesmith.diagnosis.other_forms import INT8, int8_form, race
 from litesmith.diagnosis.slowness import Diagnosis, Patient, diagnoses
-from litesmith.diagnosis.verdict import examine
 from litesmith.ir.types import Model
 from litesmith.profiling.op_times import profile_ops
 from litesmith.run.core.target import Target

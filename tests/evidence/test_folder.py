@@ -14,8 +14,8 @@ import pytest
 from litesmith.errors import BadInput
 from litesmith.evidence.codec import salvage
 from litesmith.evidence.folder import Folder
-from litesmith.evidence.retraining import HeadTried
-from litesmith.evidence.tuning import TUNE_KINDS, OpRow, TunedInside, TuneSummary
+from litesmith.evidence.retrain_record import HeadTried
+from litesmith.evidence.tune_record import TUNE_KINDS, OpRow, TunedInside, TuneSummary
 from litesmith.pages.records.salvage_folder import read_optional
 from litesmith.phrases import phrase
 from litesmith.tflite.file import digest, load, save

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith.errors import BadInput
-from litesmith.evidence.benching import PartialBench
+from litesmith.evidence.bench_record import PartialBench
 from litesmith.evidence.codec import dump
 from litesmith.evidence.log import Log
 from litesmith.evidence.measurement import Measurement, Skipped, Trial

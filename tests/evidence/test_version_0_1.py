@@ -8,12 +8,12 @@ from shutil import copytree
 
 import pytest
 
-from litesmith.evidence.benching import BenchedInside, BenchSummary, TargetTrial
-from litesmith.evidence.choosing import CHOOSE_KINDS, ChooseSummary, ScoresBySample
+from litesmith.evidence.bench_record import BenchedInside, BenchSummary, TargetTrial
+from litesmith.evidence.choose_record import CHOOSE_KINDS, ChooseSummary, ScoresBySample
 from litesmith.evidence.codec import decode, encode
 from litesmith.evidence.log import Log
-from litesmith.evidence.retraining import RetrainInside, RetrainSummary, RetrainTrial
-from litesmith.evidence.tuning import TUNE_KINDS, Tried, TunedInside, TuneSummary
+from litesmith.evidence.retrain_record import RetrainInside, RetrainSummary, RetrainTrial
+from litesmith.evidence.tune_record import TUNE_KINDS, Tried, TunedInside, TuneSummary
 from litesmith.pages.folder_kinds import write_markdown, write_report
 from litesmith.regression.baseline import Baseline
 from litesmith.search.tuning.replay import RecipeFile

@@ -9,7 +9,7 @@ import pytest
 
 from litesmith import bench
 from litesmith.errors import BadInput
-from litesmith.evidence.benching import BenchSummary, BenchTrial, TargetTrial
+from litesmith.evidence.bench_record import BenchSummary, BenchTrial, TargetTrial
 from litesmith.evidence.codec import decode
 from litesmith.evidence.log import Log
 from litesmith.pages.folder_kinds import write_markdown

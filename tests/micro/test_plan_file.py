@@ -20,7 +20,7 @@ from litesmith.micro.offline_plan import read_offsets, write_offsets
 from litesmith.micro.op_order import peak_bytes, reorder_ops
 from litesmith.micro.overlap import shared_distance
 from litesmith.micro.plan_file import check_file, follow_plan, plan_model
-from litesmith.micro.poisoned import run_poisoned
+from litesmith.micro.plan_proof import run_poisoned
 from litesmith.micro.structures import layout
 from litesmith.micro.tight_plan import find_clashes, list_shared, plan_tightly
 from litesmith.run.accelerators.tflite_micro import read_arena

@@ -16,7 +16,7 @@ from litesmith.native.user_cache import VARIABLE, weights_files
 from litesmith.networks import PRETRAINED, find_pretrained, load_pretrained, load_weights
 from litesmith.networks.network_table import MEMBERS
 from litesmith.networks.weight_files import network_layers
-from litesmith.tflite.metadata import Normalization, metadata
+from litesmith.tflite.read_metadata import Normalization, metadata
 from litesmith.units import typed_share
 
 torch = pytest.importorskip("torch")

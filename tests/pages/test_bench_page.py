@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from litesmith.evidence.benching import BenchedModel, TargetRow
+from litesmith.evidence.bench_record import BenchedModel, TargetRow
 from litesmith.evidence.codec import salvage
 from litesmith.pages.bench_page import base_of, timed_rows, verdict_of, winner_of
 from litesmith.pages.folder_kinds import write_report

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from litesmith.diagnosis.loss import EXACT, MOVES, NO_TWIN, OpError, op_errors
-from litesmith.diagnosis.verdict import examine
+from litesmith.diagnosis.accuracy_verdict import examine
+from litesmith.diagnosis.op_losses import EXACT, MOVES, NO_TWIN, OpError, op_errors
 from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model
@@ -23,7 +23,7 @@ from litesmith.pages.overlay import (
 from litesmith.profiling.op_times import Profile, profile_ops
 from litesmith.tflite.file import save
 from tests import zoo
-from tests.diagnosis.test_loss import BLINK, as_data, convnet, quantized, with_scale
+from tests.diagnosis.test_op_losses import BLINK, as_data, convnet, quantized, with_scale
 
 NAMED = {
     "several graphs": zoo.branches,

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from litesmith.errors import BadInput, BadModel
-from litesmith.tflite.attached import attach, detach
 from litesmith.tflite.file import digest, load, save, write_whole
+from litesmith.tflite.label_archive import attach, detach
 from litesmith.tflite.write import to_bytes
 from tests.zoo import convnet, described
 

@@ -30,9 +30,9 @@ from litesmith.errors import BadInput
 from litesmith.ir.softmax_scores import ends_in_softmax
 from litesmith.ir.types import Array, Graph, Model
 from litesmith.phrases import phrase
-from litesmith.tasks.table import TASKS, task_named
 from litesmith.tasks.task import Answer
-from litesmith.tasks.users import users_task
+from litesmith.tasks.task_table import TASKS, task_named
+from litesmith.tasks.user_task import users_task
 from litesmith.units import number_text, plain
 
 _ANY = (-math.inf, math.inf)

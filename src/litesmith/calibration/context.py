@@ -21,7 +21,7 @@ from litesmith.precision.width_clock import CLOCK
 from litesmith.progress import Progress, silent
 from litesmith.run.session import random_values
 from litesmith.tflite.file import load
-from litesmith.tflite.metadata import metadata
+from litesmith.tflite.read_metadata import metadata
 
 # Enough for every range; more costs time and gains nothing that could be measured.
 CALIBRATION_SAMPLES = 256

@@ -1,16 +1,16 @@
 """The command line: words in, words out.
 
-call.py           how every command works: a public function called, its result printed
-commands.py       the table of commands: what can be typed, and what prints the result
-completion.py     completion in the shell
-converted.py      sources of other tools, converted before a command sees them
-guard.py          a command runs in a child process, which this one watches over
-main.py           the program; an error becomes one line and an exit status
-options/          options that several commands share, declared once
-settings_file.py  `litesmith.toml` beside a model: options that one would type every time
-shaped.py         `--shape`: copies of the models in other sizes, under the names that were typed
-streams.py        standard input, output and error, whatever the program was started with
-text/             how results print: tables for people
+call.py             how every command works: a public function called, its result printed
+commands.py         the table of commands: what can be typed, and what prints the result
+completion.py       completion in the shell
+convert_sources.py  sources of other tools, converted before a command sees them
+guard.py            a command runs in a child process, which this one watches over
+main.py             the program; an error becomes one line and an exit status
+options/            options that several commands share, declared once
+settings_file.py    `litesmith.toml` beside a model: options that one would type every time
+shape_option.py     `--shape`: copies of the models in other sizes, under the names that were typed
+streams.py          standard input, output and error, whatever the program was started with
+text/               how results print: tables for people
 
 A command holds no logic. It calls the public function of the same name (`litesmith.tune` …) with
 the same arguments, so that whatever works in the shell works in Python.

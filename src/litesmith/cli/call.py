@@ -12,7 +12,7 @@ import click
 
 import litesmith
 from litesmith.cli.options.declare import JSON, Command, Option, Typed, takes, typed_command
-from litesmith.cli.text.deliver import say
+from litesmith.cli.text.message import say
 from litesmith.cli.text.progress_text import Terminal, pass_on
 
 MISSES_WHAT_WAS_ASKED = 1
@@ -92,7 +92,7 @@ def _convert_sources(name: str, typed: Typed) -> None:
     ]
     if all(path.suffix.lower() in ("", ".tflite") for path in paths):
         return
-    from litesmith.cli.converted import convert_typed
+    from litesmith.cli.convert_sources import convert_typed
 
     convert_typed(name, typed)
 
@@ -104,7 +104,7 @@ def _in_shapes(
     for a function that takes the sizes itself."""
     if "shape" not in typed or takes(getattr(litesmith, public), "shape"):
         return nullcontext(lambda value: value)
-    from litesmith.cli.shaped import in_typed_shapes
+    from litesmith.cli.shape_option import in_typed_shapes
 
     return in_typed_shapes(name, typed)
 

@@ -34,7 +34,7 @@ from litesmith.cli.options.topics import GROUPS, TOPICS
 from litesmith.cli.options.wrapping import write_rows
 from litesmith.cli.settings_file import find_settings
 from litesmith.cli.streams import OUTPUT, print_traceback, settle_streams, why_failed
-from litesmith.cli.text.deliver import message, say
+from litesmith.cli.text.message import message, say
 from litesmith.cli.text.topic_text import print_first_steps, print_topic
 from litesmith.errors import BadInput, LitesmithError
 from litesmith.lang import language

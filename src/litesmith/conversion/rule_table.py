@@ -4,7 +4,6 @@ from litesmith.conversion.core.lowering import Rule
 from litesmith.conversion.rules import (
     attention,
     bits,
-    chance,
     control,
     fused,
     layers,
@@ -13,10 +12,11 @@ from litesmith.conversion.rules import (
     pools,
     products,
     quantized,
+    random_numbers,
     recurrent,
     reductions,
     refused,
-    resampling,
+    resizing,
     sampling,
     scattering,
     selection,
@@ -40,13 +40,13 @@ _ALL: dict[str, Rule] = {
     **products.RULES,
     **layers.RULES,
     **pools.RULES,
-    **resampling.RULES,
+    **resizing.RULES,
     **sampling.RULES,
     **signals.RULES,
     **attention.RULES,
     **losses.RULES,
     **fused.RULES,
-    **chance.RULES,
+    **random_numbers.RULES,
 }
 
 RULES = quantized.with_codes(_ALL)

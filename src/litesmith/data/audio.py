@@ -26,8 +26,8 @@ from litesmith.tasks.sound import (
     resampled,
     sound_fault,
 )
-from litesmith.tflite.metadata import metadata
-from litesmith.tflite.stated_input import stated_features
+from litesmith.tflite.read_metadata import metadata
+from litesmith.tflite.sound_metadata import stated_features
 from litesmith.units import total_text
 
 # A row of fewer numbers is a vector of something else.

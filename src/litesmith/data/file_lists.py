@@ -16,8 +16,8 @@ from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model
 from litesmith.phrases import phrase
 from litesmith.tasks.task import read_list
-from litesmith.tflite.describe import label_line
-from litesmith.tflite.metadata import metadata
+from litesmith.tflite.read_metadata import metadata
+from litesmith.tflite.write_metadata import label_line
 from litesmith.units import plain, total_text
 
 # No model has more classes; a larger number stands for something else.

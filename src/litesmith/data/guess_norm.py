@@ -18,7 +18,7 @@ from litesmith.ir.softmax_scores import softmax_of
 from litesmith.ir.types import Array, Model, Tensor
 from litesmith.phrases import phrase
 from litesmith.run.session import Session
-from litesmith.tflite.metadata import metadata
+from litesmith.tflite.read_metadata import metadata
 from litesmith.units import number_text, percent_text
 
 # How many samples a guess looks at, and how much it may compute: about two seconds of one core.

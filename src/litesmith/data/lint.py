@@ -13,7 +13,7 @@ from litesmith.data.samples import Data
 from litesmith.ir.ops import OPS, Row
 from litesmith.ir.types import Array, Model, Tensor, constant_numbers
 from litesmith.phrases import phrase
-from litesmith.tflite.metadata import metadata
+from litesmith.tflite.read_metadata import metadata
 from litesmith.units import number_text, percent_text, plain
 
 # Samples that are looked at: a second or two of decoding.

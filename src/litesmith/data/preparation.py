@@ -12,7 +12,7 @@ from litesmith.errors import BadInput
 from litesmith.evidence.codec import Mark
 from litesmith.ir.types import Array
 from litesmith.phrases import phrase
-from litesmith.tasks.users import accept_task
+from litesmith.tasks.user_task import accept_task
 from litesmith.units import number_text
 
 

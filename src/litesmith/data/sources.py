@@ -50,7 +50,7 @@ from litesmith.data.readers import (
 )
 from litesmith.data.samples import Data, Items, Sample, are_pixels, is_real, prepare_item
 from litesmith.data.task_rows import shows_images, squashed, task_rows
-from litesmith.data.unusable import ChosenItems, only_usable
+from litesmith.data.unusable_items import ChosenItems, only_usable
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model
 from litesmith.numeric.array_files import read_arrays

@@ -11,8 +11,8 @@ from litesmith.data.readers import Item, ItemCheck, Rows, contents_digest
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model
 from litesmith.phrases import phrase
-from litesmith.tasks.table import recognise, task_named
 from litesmith.tasks.task import Settings, TaskItems
+from litesmith.tasks.task_table import recognise, task_named
 from litesmith.units import plain
 
 

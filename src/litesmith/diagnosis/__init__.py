@@ -1,16 +1,16 @@
 """`doctor`: why a model is slow, inaccurate or refused by an accelerator, and what to do.
 
+accelerator_fit.py    what keeps a model off an accelerator, and the recipe that helps, found by
+                      trying
+accuracy_verdict.py   where accuracy is lost: the verdict, then causes by damage, each with the
+                      recipe that helps, tried and measured
 all_targets.py        one model on every target: timed in turns, compiled or predicted; `targets`
 bundle.py             a zip file that reproduces a problem without the user's weights and names
 causes.py             why an op of a quantized model adds to its error (`CAUSES`)
-fitting.py            what keeps a model off an accelerator, and the recipe that helps, found by
-                      trying
 float_pairs.py        a quantized model beside its float one: which tensor is which
-loss.py               what each part of a quantized model adds to its error, and does to its output
+op_losses.py          what each part of a quantized model adds to its error, and does to its output
 other_forms.py        what a model would take with other ops in float or int8, tried and timed
 slowness.py           what costs time, ranked (`RULES`)
-verdict.py            where accuracy is lost: the verdict, then causes by damage, each with the
-                      recipe that helps, tried and measured
 without_reference.py  what a quantized file reveals without the float model
 
 Every finding names what was seen, why it matters and the command that acts on it. A remedy is

@@ -16,7 +16,7 @@ from litesmith.anatomy.source_file import Source, SourceFile, open_source
 from litesmith.arguments import check_types
 from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput, LitesmithError
-from litesmith.evidence.benching import OpHome, PlacementRow, TargetRow, TargetTrial
+from litesmith.evidence.bench_record import OpHome, PlacementRow, TargetRow, TargetTrial
 from litesmith.evidence.codec import encode_fields
 from litesmith.evidence.measurement import Measurement, Skipped, Trial
 from litesmith.ir.types import Array, Model

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from litesmith.diagnosis.loss import FORM, WEIGHTS, OpLoss
+from litesmith.diagnosis.op_losses import FORM, WEIGHTS, OpLoss
 from litesmith.ir.types import Array
 from litesmith.numeric.affine import rows_of
 from litesmith.passes.core.layers import Layer, real_bias, real_values

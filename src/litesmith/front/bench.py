@@ -14,7 +14,7 @@ from litesmith.diagnosis.all_targets import (
     placement_row,
 )
 from litesmith.errors import BadInput
-from litesmith.evidence.benching import BenchedInside, BenchedModel, BenchSummary
+from litesmith.evidence.bench_record import BenchedInside, BenchedModel, BenchSummary
 from litesmith.evidence.folder import BENCH, Folder, hold_folder
 from litesmith.evidence.log import Log
 from litesmith.micro.boards import Room, find_room

@@ -13,7 +13,8 @@ from litesmith.anatomy.source_file import SourceFile
 from litesmith.arguments import check_types
 from litesmith.conversion.core.lowering import Left
 from litesmith.conversion.core.source import SourceModel
-from litesmith.conversion.opening import Opened, open_to_convert
+from litesmith.conversion.lower_model import SOURCE_DIGEST, Lowered, Tidied, tidied, with_sizes
+from litesmith.conversion.open_to_convert import Opened, open_to_convert
 from litesmith.conversion.proof import (
     Difference,
     Inputs,
@@ -22,7 +23,6 @@ from litesmith.conversion.proof import (
     first_difference,
     made_inputs,
 )
-from litesmith.conversion.whole_model import SOURCE_DIGEST, Lowered, Tidied, tidied, with_sizes
 from litesmith.data.preparation import Preparation, Preparing, read_preparation
 from litesmith.data.sources import Given
 from litesmith.display import show_html, show_line

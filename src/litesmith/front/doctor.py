@@ -13,12 +13,18 @@ from litesmith.arguments import argument, check_types, refuse_below
 from litesmith.data.preparation import Preparing, read_preparation
 from litesmith.data.samples import Data, watch_data
 from litesmith.data.sources import Given, open_data
+from litesmith.diagnosis.accelerator_fit import Fit, obstacles, recipe_for
+from litesmith.diagnosis.accuracy_verdict import (
+    MOST_SAMPLES,
+    RACE_SECONDS,
+    Verdict,
+    examine,
+    spread,
+)
 from litesmith.diagnosis.bundle import bundle_files, write_bundle
-from litesmith.diagnosis.fitting import Fit, obstacles, recipe_for
 from litesmith.diagnosis.float_pairs import inseparable
-from litesmith.diagnosis.loss import op_errors, shown_model
+from litesmith.diagnosis.op_losses import op_errors, shown_model
 from litesmith.diagnosis.slowness import Diagnosis, Patient, diagnoses
-from litesmith.diagnosis.verdict import MOST_SAMPLES, RACE_SECONDS, Verdict, examine, spread
 from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput, CannotRun
 from litesmith.front.given_data import source_text, tell_notes, type_options

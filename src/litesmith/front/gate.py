@@ -16,7 +16,7 @@ from litesmith.errors import BadInput, os_reason
 from litesmith.evidence.folder import GATE, hold_folder
 from litesmith.front.given_data import open_evaluation, type_options
 from litesmith.front.resize import Shape
-from litesmith.front.shaped import Rename, in_shape, shape_options
+from litesmith.front.resized_copies import Rename, in_shape, shape_options
 from litesmith.pages.folder_kinds import write_report
 from litesmith.pages.gate_page import gate_junit, gate_markdown, gate_summary
 from litesmith.phrases import phrase

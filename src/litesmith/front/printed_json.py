@@ -10,7 +10,7 @@ from litesmith.calibration.mixed_outputs import MixedOutput
 from litesmith.conversion.core.lowering import Left
 from litesmith.conversion.proof import Difference as OutputDifference
 from litesmith.errors import BadInput
-from litesmith.evidence.benching import (
+from litesmith.evidence.bench_record import (
     BenchSummary,
     ComparedTimes,
     LatencyRow,
@@ -18,12 +18,12 @@ from litesmith.evidence.benching import (
     TargetRow,
     ThreadsRow,
 )
-from litesmith.evidence.choosing import CandidateRow, ChooseData, ChooseRequest, ChooseSummary
+from litesmith.evidence.choose_record import CandidateRow, ChooseData, ChooseRequest, ChooseSummary
 from litesmith.evidence.codec import Mark
-from litesmith.evidence.gating import GateSummary
+from litesmith.evidence.gate_record import GateSummary
 from litesmith.evidence.json_schema import Schema, make_schema
-from litesmith.evidence.retraining import RetrainResult, RetrainSummary
-from litesmith.evidence.tuning import TunedModel, TuneSummary
+from litesmith.evidence.retrain_record import RetrainResult, RetrainSummary
+from litesmith.evidence.tune_record import TunedModel, TuneSummary
 from litesmith.known_networks import Pretrained
 from litesmith.micro.boards import Room
 from litesmith.passes.core.step import Skip

@@ -28,6 +28,7 @@ from litesmith.training.settings import (
     read_training,
     split_preparing,
 )
+from litesmith.training.teaching.picture_result import TaughtNetwork
 from litesmith.training.teaching.retrain_request import (
     NO_TUNING,
     Request,
@@ -43,7 +44,6 @@ from litesmith.training.teaching.retraining import (
     default_training,
     refuse_early,
 )
-from litesmith.training.teaching.taught_result import TaughtNetwork
 
 Place = str | os.PathLike[str]
 

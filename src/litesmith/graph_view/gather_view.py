@@ -8,13 +8,13 @@ from litesmith.anatomy.source_file import SourceFile
 from litesmith.calibration.context import RandomSamples
 from litesmith.data.sample_splits import take_some
 from litesmith.data.samples import Data
+from litesmith.graph_view.differing_samples import ApartSample, apart_samples
 from litesmith.graph_view.graph_rows import GraphRows, graph_rows
 from litesmith.graph_view.keep_float import KeepFloat, find_choices
 from litesmith.graph_view.loss_path import loss_path
 from litesmith.graph_view.model_facts import ModelFacts, model_facts, pair_bars
 from litesmith.graph_view.op_measures import Errors, Timing, error_ops, time_ops
 from litesmith.graph_view.op_pairs import GraphPairs, graph_of, pair_graphs
-from litesmith.graph_view.sample_parts import ApartSample, apart_samples
 from litesmith.ir.types import Model
 from litesmith.phrases import phrase
 from litesmith.progress import Note, Progress, silent

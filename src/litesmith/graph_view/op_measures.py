@@ -9,7 +9,7 @@ from litesmith.anatomy.known_times import is_integer, is_slow_integer, known_us
 from litesmith.anatomy.source_file import SourceFile
 from litesmith.data.samples import Data
 from litesmith.diagnosis.float_pairs import twins
-from litesmith.diagnosis.loss import FORM, MOVES, WEIGHTS, OpLoss, decibels, losses
+from litesmith.diagnosis.op_losses import FORM, MOVES, WEIGHTS, OpLoss, decibels, losses
 from litesmith.errors import LitesmithError
 from litesmith.graph_view.loss_path import Noise
 from litesmith.graph_view.op_facts import Place

@@ -1,22 +1,22 @@
 """The core values, `Model`, `Graph`, `Op`, `Tensor` and `Quant`, and the op table.
 
-build.py            `Builder`: models in code
-check.py            the rules that every valid model obeys (`RULES`)
-dtype.py            element types
-edit.py             new graphs from old ones
-infer.py            access to inputs, for shape rules
-macs.py             multiply-accumulates of a call
-match.py            chains of ops in a graph
-model_text.py       models as text, one line an op
-op_row.py           the type of a row of the op table
-op_rows.py          the rows
-ops.py              the op table
-partition.py        parts of a graph that can run as one
-shapes.py           output shapes by the inputs and options of a call
-softmax_scores.py   the scores behind a softmax output
-types.py            the types
-versions.py         integer kernels of the stock runtime, with op versions
-window.py           geometry of windows and strided slices
+build.py           `Builder`: models in code
+check.py           the rules that every valid model obeys (`RULES`)
+dtype.py           element types
+edit.py            new graphs from old ones
+macs.py            multiply-accumulates of a call
+match.py           chains of ops in a graph
+model_text.py      models as text, one line an op
+op_row.py          the type of a row of the op table
+op_rows.py         the rows
+ops.py             the op table
+partition.py       parts of a graph that can run as one
+shape_rule.py      what shape rules are made of: careful access to the inputs of a call
+shapes.py          output shapes by the inputs and options of a call
+softmax_scores.py  the scores behind a softmax output
+types.py           the types
+versions.py        integer kernels of the stock runtime, with op versions
+window.py          geometry of windows and strided slices
 
 Tensors are compared by identity, because names may repeat. Ops refer to tensors, never to numbers;
 numbers exist only while a file is written. `Graph.tensors` keeps the file's order, so a copy has

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from litesmith.ir.infer import ShapeRule
+from litesmith.ir.shape_rule import ShapeRule
 from litesmith.ir.types import Op, Value
 
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection, Sequence
 from litesmith import schema
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.edit import called_graphs
-from litesmith.ir.infer import Shapes as Shapes
 from litesmith.ir.op_row import Row as Row
 from litesmith.ir.op_rows import ROWS
+from litesmith.ir.shape_rule import Shapes as Shapes
 from litesmith.ir.types import Graph, Op, Record, Tensor
 from litesmith.ir.versions import VERSIONS
 

@@ -8,7 +8,7 @@ a file can hold anything, so no rule may fail on its inputs.
 from collections.abc import Sequence
 from math import ceil, isfinite, prod
 
-from litesmith.ir.infer import (
+from litesmith.ir.shape_rule import (
     Dims,
     Inputs,
     ShapeRule,

@@ -1,15 +1,15 @@
 """Mobile networks by name, as models: at any width, resolution and number of classes.
 
-layer_builder.py  layers as papers write them
-layouts.py        the layers of every network
-network_table.py  the table (`ROWS`): defaults, and what was published
-plug.py           what this room offers the rest of the package
+architectures.py       the layers of every network
+layer_builder.py       layers as papers write them
+network_table.py       the table (`ROWS`): defaults, and what was published
+plug.py                what this room offers the rest of the package
 pretrained_table.py    packages that carry published weights, with their digests (`PRETRAINED`)
 pretrained_weights.py  those weights: fetched by pip where asked for, checked, kept
-spec.py           `mobilenet_v2:0.5@160/10` as a value, and as a model
-state_dict.py     the arrays of a torch file, read without torch
-weight_files.py   the user's weights, of an .npz, a .tflite or a torch state dict (`READERS`), put
-                  into a network
+spec.py                `mobilenet_v2:0.5@160/10` as a value, and as a model
+state_dict.py          the arrays of a torch file, read without torch
+weight_files.py        the user's weights, of an .npz, a .tflite or a torch state dict (`READERS`),
+                       put into a network
 
 Every network is float32 with batch normalization folded and ends in a mean (`embedding`), a fully
 connected layer (`logits`) and a softmax (`scores`). TensorFlow pads an even image by one more

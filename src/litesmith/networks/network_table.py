@@ -1,6 +1,6 @@
 """The networks of the catalogue: one row each, with what was published of it.
 
-A new one is a function in `layouts.py`, and a row here.
+A new one is a function in `architectures.py`, and a row here.
 """
 
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from litesmith.ir.types import Tensor
 from litesmith.known_networks import Published
-from litesmith.networks import layouts
+from litesmith.networks import architectures
 from litesmith.networks.layer_builder import Net
 from litesmith.phrases import phrase
 
@@ -160,7 +160,7 @@ ROWS = (
     Row(
         "mobilenet_v1",
         phrase("separable convolutions"),
-        layouts.mobilenet_v1,
+        architectures.mobilenet_v1,
         _V1,
         "ImageNet",
         "Howard et al. 2017",
@@ -168,7 +168,7 @@ ROWS = (
     Row(
         "mobilenet_v1_vww",
         phrase("v1, is a person there?"),
-        layouts.wake_words,
+        architectures.wake_words,
         (Published(0.25, 96, "", "", "80 %"),),
         phrase("Visual Wake Words"),
         _MLPERF,
@@ -180,7 +180,7 @@ ROWS = (
     Row(
         "mobilenet_v2",
         phrase("inverted residuals"),
-        layouts.mobilenet_v2,
+        architectures.mobilenet_v2,
         _V2,
         "ImageNet",
         _SLIM,
@@ -188,7 +188,7 @@ ROWS = (
     Row(
         "mobilenet_v3_large",
         phrase("gates, hard swish"),
-        layouts.v3_large,
+        architectures.v3_large,
         (
             Published(1.0, 224, "5.4 M", "217 M", "75.2 %"),
             Published(0.75, 224, "4.0 M", "155 M", "73.3 %"),
@@ -200,7 +200,7 @@ ROWS = (
     Row(
         "mobilenet_v3_small",
         phrase("gates, hard swish"),
-        layouts.v3_small,
+        architectures.v3_small,
         (
             Published(1.0, 224, "2.5 M", "56 M", "67.4 %"),
             Published(0.75, 224, "2.0 M", "44 M", "65.4 %"),
@@ -212,7 +212,7 @@ ROWS = (
     Row(
         "mobilenet_v3_large_min",
         phrase("v3 minimalistic: plain"),
-        layouts.v3_large_minimalistic,
+        architectures.v3_large_minimalistic,
         (Published(1.0, 224, "3.9 M", "209 M", "72.3 %"),),
         "ImageNet",
         _SLIM,
@@ -221,21 +221,21 @@ ROWS = (
     Row(
         "mobilenet_v3_small_min",
         phrase("v3 minimalistic: plain"),
-        layouts.v3_small_minimalistic,
+        architectures.v3_small_minimalistic,
         (Published(1.0, 224, "2.0 M", "65 M", "61.9 %", _SMALL_MINIMALISTIC),),
         "ImageNet",
         _SLIM,
         epsilon=_V3_EPSILON,
     ),
-    _lite(0, layouts.lite0, 224, ("4.7 M", "407 M", "75.1 %")),
-    _lite(1, layouts.lite1, 240, ("5.4 M", "631 M", "76.7 %")),
-    _lite(2, layouts.lite2, 260, ("6.1 M", "899 M", "77.6 %")),
-    _lite(3, layouts.lite3, 280, ("8.2 M", "1.44 G", "79.8 %")),
-    _lite(4, layouts.lite4, 300, ("13.0 M", "2.64 G", "81.5 %")),
+    _lite(0, architectures.lite0, 224, ("4.7 M", "407 M", "75.1 %")),
+    _lite(1, architectures.lite1, 240, ("5.4 M", "631 M", "76.7 %")),
+    _lite(2, architectures.lite2, 260, ("6.1 M", "899 M", "77.6 %")),
+    _lite(3, architectures.lite3, 280, ("8.2 M", "1.44 G", "79.8 %")),
+    _lite(4, architectures.lite4, 300, ("13.0 M", "2.64 G", "81.5 %")),
     Row(
         "resnet8",
         phrase("residuals, tiny"),
-        layouts.resnet8,
+        architectures.resnet8,
         (Published(1.0, 32, "", "", "85 %"),),
         "CIFAR-10",
         _MLPERF,
@@ -244,18 +244,22 @@ ROWS = (
         stride=4,
         norm="raw",
     ),
-    _cifar(20, layouts.resnet20, "0.27 M", "91.25 %"),
-    _cifar(32, layouts.resnet32, "0.46 M", "92.49 %"),
-    _cifar(56, layouts.resnet56, "0.85 M", "93.03 %"),
-    _imagenet(18, layouts.resnet18, ("11.7 M", "1.81 G", "69.76 %")),
-    _imagenet(34, layouts.resnet34, ("21.8 M", "3.66 G", "73.31 %")),
-    _imagenet(50, layouts.resnet50, ("25.6 M", "4.09 G", "76.13 %")),
-    _keywords("ds_cnn", "keywords, as ds_cnn_s", layouts.ds_cnn_small, "", "90 %", _MLPERF),
-    _keywords("ds_cnn_s", "keywords, small", layouts.ds_cnn_small, "2.7 M", "94.4 %", _HELLO_EDGE),
+    _cifar(20, architectures.resnet20, "0.27 M", "91.25 %"),
+    _cifar(32, architectures.resnet32, "0.46 M", "92.49 %"),
+    _cifar(56, architectures.resnet56, "0.85 M", "93.03 %"),
+    _imagenet(18, architectures.resnet18, ("11.7 M", "1.81 G", "69.76 %")),
+    _imagenet(34, architectures.resnet34, ("21.8 M", "3.66 G", "73.31 %")),
+    _imagenet(50, architectures.resnet50, ("25.6 M", "4.09 G", "76.13 %")),
+    _keywords("ds_cnn", "keywords, as ds_cnn_s", architectures.ds_cnn_small, "", "90 %", _MLPERF),
     _keywords(
-        "ds_cnn_m", "keywords, medium", layouts.ds_cnn_medium, "9.9 M", "94.9 %", _HELLO_EDGE
+        "ds_cnn_s", "keywords, small", architectures.ds_cnn_small, "2.7 M", "94.4 %", _HELLO_EDGE
     ),
-    _keywords("ds_cnn_l", "keywords, large", layouts.ds_cnn_large, "28.4 M", "95.4 %", _HELLO_EDGE),
+    _keywords(
+        "ds_cnn_m", "keywords, medium", architectures.ds_cnn_medium, "9.9 M", "94.9 %", _HELLO_EDGE
+    ),
+    _keywords(
+        "ds_cnn_l", "keywords, large", architectures.ds_cnn_large, "28.4 M", "95.4 %", _HELLO_EDGE
+    ),
 )
 
 MEMBERS = {row.name: row for row in ROWS}

@@ -25,9 +25,9 @@ from litesmith.networks.pretrained_table import PRETRAINED
 from litesmith.networks.spec import Spec, resolve
 from litesmith.networks.weight_files import put_layers, torch_layers
 from litesmith.temporary import temporary_room
-from litesmith.tflite.describe import Described, describe
 from litesmith.tflite.file import write_whole
-from litesmith.tflite.metadata import Normalization
+from litesmith.tflite.read_metadata import Normalization
+from litesmith.tflite.write_metadata import Described, describe
 from litesmith.units import plain
 
 

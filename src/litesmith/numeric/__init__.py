@@ -1,24 +1,24 @@
 """Arrays in, arrays out: reference kernels, and the mathematics of quantization.
 
-affine.py           real numbers as integers and back
-array_files.py      arrays from .npy and .npz files, which may say anything of themselves
-arrays.py           element types and fused activations
-codebook.py         codes of the int8 grid that stand for many numbers
-convolve.py         windows and matrix products
-elementwise.py      each element by itself
-kernels.py          the kernel table (`KERNELS`)
-logistic.py         softmax regression, solved
-minimum_cut.py      the minimum cut of a network
-one_core.py         products of small matrices without threads
-patches.py          rows that a layer's weights are multiplied with, and their moments
-picking.py          by index: gather, scatter, find
-ranges.py           what was seen of a tensor, and the range to quantize it with
-reduce.py           along dimensions
-resize.py           images resampled
-rounding.py         weights to codes by a layer's outputs
-shaping.py          moving, joining, cutting, repeating
-sparse.py           masks of weights, and what they cost
-sparse_encoding.py  constants that list only what is not 0
+affine.py              real numbers as integers and back
+array_files.py         arrays from .npy and .npz files, which may say anything of themselves
+arrays.py              element types and fused activations
+codebook.py            codes of the int8 grid that stand for many numbers
+convolve.py            windows and matrix products
+elementwise.py         each element by itself
+kernels.py             the kernel table (`KERNELS`)
+minimum_cut.py         the minimum cut of a network
+one_core.py            products of small matrices without threads
+patches.py             rows that a layer's weights are multiplied with, and their moments
+picking.py             by index: gather, scatter, find
+ranges.py              what was seen of a tensor, and the range to quantize it with
+reduce.py              along dimensions
+resize.py              images resampled
+rounding.py            weights to codes by a layer's outputs
+shaping.py             moving, joining, cutting, repeating
+softmax_regression.py  the linear scores that tell classes apart best, solved
+sparse.py              masks of weights, and what they cost
+sparse_encoding.py     constants that list only what is not 0
 
 A kernel is called as `kernel(options, *arrays)`, is exact, and raises `ValueError` on whatever the
 runtime does not do. `tests/test_every_op.py` compares every kernel with LiteRT.

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from litesmith.ir.infer import from_front
+from litesmith.ir.shape_rule import from_front
 from litesmith.ir.types import Array, Record
 from litesmith.numeric.arrays import Kernel, demand, integer, integers, within
 from litesmith.phrases import phrase

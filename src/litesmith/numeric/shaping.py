@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from litesmith.ir.infer import from_front
+from litesmith.ir.shape_rule import from_front
 from litesmith.ir.shapes import fill_rest, range_length, reshaped, slice_ranges
 from litesmith.ir.types import Array, Record
 from litesmith.ir.window import Pick, strided_picks

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from litesmith.evidence.benching import (
+from litesmith.evidence.bench_record import (
     BenchedInside,
     BenchedModel,
     BenchSummary,

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from litesmith.evidence.choosing import CandidateRow, ChooseSummary
+from litesmith.evidence.choose_record import CandidateRow, ChooseSummary
 from litesmith.evidence.folder import CHOOSE
 from litesmith.evidence.records import Score, Speed
-from litesmith.evidence.tuning import FITS, MISSES
+from litesmith.evidence.tune_record import FITS, MISSES
 from litesmith.pages.drawing.plot import LEFT, RIGHT, Box, Label, Scale, segments, staircase
 from litesmith.pages.drawing.tradeoff import (
     BYTES,

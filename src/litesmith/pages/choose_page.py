@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from litesmith.evidence.tuning import DONE
+from litesmith.evidence.tune_record import DONE
 from litesmith.lang.language import say
 from litesmith.pages.choose_graphs import ChooseFolder, ChosenModel, graphs, read_chosen
 from litesmith.pages.drawing.markdown import (

@@ -5,8 +5,8 @@ from xml.etree import ElementTree
 
 from litesmith._version import VERSION
 from litesmith.evidence.folder import GATE
-from litesmith.evidence.gating import CheckRow, GateSummary, UsedShare
-from litesmith.evidence.tuning import NextStep
+from litesmith.evidence.gate_record import CheckRow, GateSummary, UsedShare
+from litesmith.evidence.tune_record import NextStep
 from litesmith.lang.language import say
 from litesmith.pages.drawing.bars import Bar, BarChart, BarRow, bar_chart
 from litesmith.pages.drawing.markdown import (

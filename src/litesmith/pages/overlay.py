@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
-from litesmith.diagnosis.loss import OpError
+from litesmith.diagnosis.op_losses import OpError
 from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.types import Graph, Model
 from litesmith.phrases import phrase

@@ -7,7 +7,7 @@ from pathlib import Path
 from shlex import quote
 
 from litesmith.evidence.folder import RETRAIN
-from litesmith.evidence.retraining import (
+from litesmith.evidence.retrain_record import (
     CurveRow,
     HeadTried,
     MistakeRow,
@@ -17,7 +17,7 @@ from litesmith.evidence.retraining import (
     ShareRight,
     WordRow,
 )
-from litesmith.evidence.tuning import NextStep
+from litesmith.evidence.tune_record import NextStep
 from litesmith.lang.language import say
 from litesmith.pages.drawing.assets import asset
 from litesmith.pages.drawing.bars import MORE, Bar, BarChart, BarRow, bar_chart

@@ -29,7 +29,7 @@ from litesmith.anatomy.anonymous import anonymous
 from litesmith.anatomy.footprint import op_macs
 from litesmith.data.sample_splits import row_groups
 from litesmith.data.samples import Data
-from litesmith.diagnosis.fitting import placed_on
+from litesmith.diagnosis.accelerator_fit import placed_on
 from litesmith.errors import BadInput, BadModel, CannotRun
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.edit import rewrite, with_graphs

@@ -13,10 +13,10 @@ questions.py     the words of a paragraph that answer a question
 segmentation.py  the class of every pixel
 sound.py         waves, and how loud each pitch is
 speech.py        transcripts
-table.py         the tasks there are, and which one data and a model are for
 task.py          what a task is: items, a scorer of answers, settings
+task_table.py    the tasks there are, and which one data and a model are for
 texts.py         tables of sentences, words as numbers; text classification
-users.py         a task of the user's own
+user_task.py     a task of the user's own
 
 A task is a value of the table: it reads a source, and its scorer turns outputs into rows of numbers
 that the metrics of `accuracy` add up. What runs the model knows nothing of tasks.

@@ -33,7 +33,7 @@ from litesmith.tasks.task import (
 )
 from litesmith.tasks.texts import ENDINGS as TABLES
 from litesmith.tasks.texts import ending, read_table
-from litesmith.tflite.metadata import metadata
+from litesmith.tflite.read_metadata import metadata
 from litesmith.units import plain, total_text
 
 _FILES = ("file", "path", "audio", "wav", "filename", "file_name", "id")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model
-from litesmith.tflite.metadata import metadata
+from litesmith.tflite.read_metadata import metadata
 
 Rows = NDArray[np.float64]  # (items, numbers)
 Outputs = Sequence[Array]

@@ -31,7 +31,7 @@ from litesmith.tasks.task import (
     Words,
     model_labels,
 )
-from litesmith.tflite.metadata import AttachedFile, vocabulary_file
+from litesmith.tflite.read_metadata import AttachedFile, vocabulary_file
 from litesmith.type_guards import is_list_or_tuple, is_mapping
 from litesmith.units import plain, total_text
 

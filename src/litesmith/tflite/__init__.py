@@ -1,13 +1,13 @@
 """Bytes to `Model` and back: the only room that knows flatbuffer positions.
 
-attached.py  the zip archive of label files behind a model
-describe.py  metadata for a model: normalisation and class names
-file.py      `load` and `save`: mapped in, written whole or not at all
-metadata.py  what metadata says of inputs and labels
-read.py      tables to `Model`; constants are views on the mapped file
-stated_input.py  how sound becomes a model's input, which metadata has no word for
-unpack.py    tables read by the schema; no offset is trusted
-write.py     `Model` to bytes, as a stream: one canonical file for each model
+file.py            `load` and `save`: mapped in, written whole or not at all
+label_archive.py   the zip archive of label files behind a model
+read.py            tables to `Model`; constants are views on the mapped file
+read_metadata.py   what metadata says of inputs and labels
+sound_metadata.py  how sound becomes a model's input, which metadata has no word for
+unpack.py          tables read by the schema; no offset is trusted
+write.py           `Model` to bytes, as a stream: one canonical file for each model
+write_metadata.py  metadata for a model: normalisation and class names
 
 What a type does not model travels in its `rest`, under the schema's own names, and is written back.
 A field newer than the schema cannot be copied, because its type is unknown: such a model can be

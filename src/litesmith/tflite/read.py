@@ -24,7 +24,7 @@ from litesmith.ir.types import (
     Tensor,
 )
 from litesmith.phrases import phrase
-from litesmith.tflite.attached import detach
+from litesmith.tflite.label_archive import detach
 from litesmith.tflite.unpack import Source, Table
 
 T = TypeVar("T")

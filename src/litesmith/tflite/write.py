@@ -24,7 +24,7 @@ from litesmith.ir.types import (
     memory_place,
 )
 from litesmith.schema import SCALARS, Field
-from litesmith.tflite.attached import attach
+from litesmith.tflite.label_archive import attach
 
 # The schema asks that a buffer's content lie on a multiple of 16 bytes (force_align), so that
 # vector loads can be aligned. For small content the gaps would outweigh the gain; the format's

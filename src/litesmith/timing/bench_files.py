@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from litesmith.arguments import argument
-from litesmith.evidence.benching import PartialBench
+from litesmith.evidence.bench_record import PartialBench
 from litesmith.evidence.log import Log
 from litesmith.evidence.measurement import Measurement, Trial
 from litesmith.phrases import phrase

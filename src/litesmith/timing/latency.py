@@ -15,7 +15,7 @@ import numpy as np
 from litesmith.arguments import argument
 from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput
-from litesmith.evidence.benching import BenchTrial, ComparedTimes, LatencyRow, ThreadsRow
+from litesmith.evidence.bench_record import BenchTrial, ComparedTimes, LatencyRow, ThreadsRow
 from litesmith.evidence.codec import encode_fields
 from litesmith.evidence.measurement import Interval, Measurement, Trial
 from litesmith.ir.types import Model

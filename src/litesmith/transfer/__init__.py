@@ -8,7 +8,7 @@ feature_maps.py   the maps of a backbone in which things can be found
 head.py           the embedding of every item, kept for the next time; a head solved on them and
                   attached behind them
 head_layers.py    the layers of a head of random weights on such maps
-labelled.py       data with a class for every item, split into parts that share nothing
+labelled_data.py  data with a class for every item, split into parts that share nothing
 segmenter.py      a light head that tells the class of every pixel
 
 Held-out items decide nothing: the parts are made first, by the contents of items, and normalisation

@@ -21,10 +21,10 @@ from litesmith.data.preparation import NORMS, Preparation
 from litesmith.data.samples import are_pixels, is_real
 from litesmith.ir.softmax_scores import ends_in_softmax
 from litesmith.ir.types import Array, Model
-from litesmith.numeric.logistic import Judged, judged
+from litesmith.numeric.softmax_regression import Judged, judged
 from litesmith.phrases import phrase
 from litesmith.transfer.head import Embedded, examples_of, folds_of
-from litesmith.transfer.labelled import Labelled
+from litesmith.transfer.labelled_data import Labelled
 from litesmith.units import percent_text, plain
 
 # Items that are tried, and how much may be computed for each norm: all in all some ten

@@ -23,7 +23,7 @@ from litesmith.run.session import Source
 from litesmith.tasks.sound import USUAL_BANDS, Features, featured
 from litesmith.tasks.task import Words
 from litesmith.transfer.head import Tell, answer_rows
-from litesmith.transfer.labelled import Labelled
+from litesmith.transfer.labelled_data import Labelled
 
 MOST_MISTAKES = 24
 

@@ -12,7 +12,7 @@ from litesmith.ir.edit import called_graphs, needed_ops, regraph, with_graphs
 from litesmith.ir.ops import OPS, has_effect
 from litesmith.ir.types import Array, Graph, Model, Op, Record, Tensor
 from litesmith.phrases import phrase
-from litesmith.tflite.metadata import metadata
+from litesmith.tflite.read_metadata import metadata
 from litesmith.type_guards import is_whole
 from litesmith.units import plain
 

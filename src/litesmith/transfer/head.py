@@ -17,10 +17,10 @@ from litesmith.data.sources import Samples
 from litesmith.errors import BadInput
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Model, Op, Record, Tensor, Value
-from litesmith.numeric.logistic import STRENGTHS, Examples, Judged, Linear, judged, solve
+from litesmith.numeric.softmax_regression import STRENGTHS, Examples, Judged, Linear, judged, solve
 from litesmith.run.session import Source
 from litesmith.transfer.embedding import batched, constant, headed
-from litesmith.transfer.labelled import FEWEST
+from litesmith.transfer.labelled_data import FEWEST
 
 # How many items are done, of how many.
 Tell = Callable[[int, int], None]

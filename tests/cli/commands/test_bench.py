@@ -12,7 +12,7 @@ import pytest
 from litesmith import bench
 from litesmith.cli.options.command_line import plain_switches
 from litesmith.cli.text import bench_text
-from litesmith.evidence.benching import BenchTrial
+from litesmith.evidence.bench_record import BenchTrial
 from litesmith.evidence.log import Log
 from litesmith.tflite.file import digest, save
 from litesmith.timing.statistics import FASTER, SAME, SLOWER, UNCLEAR

@@ -13,8 +13,8 @@ from litesmith.passes.core.recipe import apply
 from litesmith.tflite.file import load, save
 from tests import zoo
 from tests.cli.test_cli import litesmith
-from tests.diagnosis.test_loss import IMAGES, as_data, convnet, quantized, with_scale
 from tests.diagnosis.test_loss_commands import ROWS, loud
+from tests.diagnosis.test_op_losses import IMAGES, as_data, convnet, quantized, with_scale
 from tests.zoo_slow import int8_of, prelu_net
 
 # How long remedies are timed: what is found does not depend on it.

@@ -9,7 +9,7 @@ import pytest
 from litesmith.tflite.file import load, save
 from tests import zoo
 from tests.cli.test_cli import litesmith
-from tests.diagnosis.test_loss import IMAGES, as_data, convnet, quantized
+from tests.diagnosis.test_op_losses import IMAGES, as_data, convnet, quantized
 
 Files = tuple[Path, Path, Path]
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from litesmith.errors import BadInput
 from litesmith.evidence.codec import salvage
-from litesmith.evidence.tuning import TuneSummary
+from litesmith.evidence.tune_record import TuneSummary
 from litesmith.pages.folder_kinds import write_report
 from litesmith.pages.records.tune_folder import TuneFolder, read_tuned
 from litesmith.pages.tune_page import SECTIONS

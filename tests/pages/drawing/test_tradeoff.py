@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from litesmith.evidence.codec import salvage
 from litesmith.evidence.records import PairedScore, Score, Speed
-from litesmith.evidence.tuning import TuneSummary
+from litesmith.evidence.tune_record import TuneSummary
 from litesmith.pages.drawing.plot import (
     BOTTOM,
     HEIGHT,

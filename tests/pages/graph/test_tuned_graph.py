@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import litesmith
-from litesmith.evidence.tuning import FLOAT, LayerRow, OpRow, TunedInside
+from litesmith.evidence.tune_record import FLOAT, LayerRow, OpRow, TunedInside
 from litesmith.ir.types import Model
 from litesmith.pages.graph.tuned_graph import tuned_graph, tuned_view
 from litesmith.pages.records.tune_folder import TuneFolder, read_tuned

@@ -16,7 +16,7 @@ import pytest
 
 import litesmith
 from litesmith.errors import BadInput, CannotRun
-from litesmith.evidence.benching import PartialBench
+from litesmith.evidence.bench_record import PartialBench
 from litesmith.evidence.log import Log
 from litesmith.ir.types import Model
 from litesmith.run.core.target import Target

@@ -11,7 +11,7 @@ from litesmith.data.samples import Data
 from litesmith.data.sources import open_data
 from litesmith.evidence.measurement import Trial
 from litesmith.evidence.records import Score, Speed
-from litesmith.evidence.tuning import RoomLeft, Tried
+from litesmith.evidence.tune_record import RoomLeft, Tried
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Array, Model
 from litesmith.passes.core.recipe import apply

@@ -13,7 +13,7 @@ from litesmith.accuracy.paired import share_difference, wilson
 from litesmith.errors import BadInput
 from litesmith.evidence.measurement import Measurement
 from litesmith.evidence.records import Score
-from litesmith.evidence.tuning import Tried
+from litesmith.evidence.tune_record import Tried
 from litesmith.micro.boards import Room as MicroRoom
 from litesmith.search.trial.budget import (
     LEAST_SAMPLES,

@@ -11,7 +11,7 @@ from litesmith import tune
 from litesmith.errors import CannotRun
 from litesmith.evidence.codec import encode
 from litesmith.evidence.records import Speed
-from litesmith.evidence.tuning import FLOAT
+from litesmith.evidence.tune_record import FLOAT
 from litesmith.ir.build import Builder
 from litesmith.passes.core.recipe import parse
 from litesmith.run.accelerators.targets import BY_NAME, DELEGATES, FAMILIES

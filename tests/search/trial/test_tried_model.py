@@ -12,7 +12,7 @@ from litesmith.evidence.codec import decode, encode
 from litesmith.evidence.log import Log
 from litesmith.evidence.measurement import Measurement, Skipped, Trial
 from litesmith.evidence.records import Score
-from litesmith.evidence.tuning import FITS, FLOAT, Tried
+from litesmith.evidence.tune_record import FITS, FLOAT, Tried
 from litesmith.search.trial.budget import Limits
 from litesmith.search.trial.measured_values import score_of
 from litesmith.search.trial.tried_model import TriedModel, find_front, find_nearest, rank

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litesmith.evidence.tuning import FLOAT, RoomLeft
+from litesmith.evidence.tune_record import FLOAT, RoomLeft
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import parse, step_name, text_of

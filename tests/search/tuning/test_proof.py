@@ -1,7 +1,7 @@
 """Candidates to verify on held-out samples."""
 
 from litesmith.evidence.records import Speed
-from litesmith.evidence.tuning import FLOAT, MISSES, NEAR
+from litesmith.evidence.tune_record import FLOAT, MISSES, NEAR
 from litesmith.search.trial.tried_model import TriedModel, is_better
 from litesmith.search.tuning.proof import find_provable
 from litesmith.timing.statistics import FASTER, SAME, UNCLEAR

@@ -15,7 +15,7 @@ import litesmith
 from litesmith.data.sources import UNTOUCHED, open_data
 from litesmith.errors import BadInput
 from litesmith.evidence.log import Log
-from litesmith.evidence.tuning import CANDIDATE, TUNE_KINDS, VERIFIED, ProofTimes, Tried
+from litesmith.evidence.tune_record import CANDIDATE, TUNE_KINDS, VERIFIED, ProofTimes, Tried
 from litesmith.pages.records.tune_folder import read_tuned
 from litesmith.search.trial.budget import Budget, Limits
 from litesmith.search.trial.data_split import split

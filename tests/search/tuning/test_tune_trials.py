@@ -9,7 +9,7 @@ import pytest
 from litesmith.data.sources import open_data
 from litesmith.evidence.folder import Folder
 from litesmith.evidence.records import Speed
-from litesmith.evidence.tuning import FITS, MISSES, REFUSED, SET_ASIDE, TUNE_KINDS, ProofTimes
+from litesmith.evidence.tune_record import FITS, MISSES, REFUSED, SET_ASIDE, TUNE_KINDS, ProofTimes
 from litesmith.run.session import Session
 from litesmith.search.trial.budget import Budget, Goal, Limits
 from litesmith.search.trial.data_split import split

@@ -14,8 +14,8 @@ from litesmith.evidence.folder import RETRAIN
 from litesmith.progress import Status
 from litesmith.run.session import Session
 from litesmith.tflite.file import digest, load, save
-from litesmith.tflite.metadata import metadata
-from litesmith.training.teaching.taught_result import TaughtNetwork
+from litesmith.tflite.read_metadata import metadata
+from litesmith.training.teaching.picture_result import TaughtNetwork
 from tests.zoo import noise
 
 COLOURS = {"blue": (30, 60, 220), "red": (220, 40, 30)}

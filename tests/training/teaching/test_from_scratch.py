@@ -17,7 +17,7 @@ from litesmith.errors import CannotApply
 from litesmith.installing import install_command
 from litesmith.progress import Note, Status
 from litesmith.tflite.file import load, save
-from litesmith.tflite.metadata import metadata
+from litesmith.tflite.read_metadata import metadata
 from litesmith.training.recipe_context import has_torch
 from litesmith.training.settings import TrainingRecord
 from litesmith.training.teaching.retrain_request import Request, Retrained

@@ -13,9 +13,9 @@ import litesmith
 from litesmith import BadInput, Builder
 from litesmith.data.preparation import Preparation
 from litesmith.ir.types import Quant
-from litesmith.numeric.logistic import log_chances
+from litesmith.numeric.softmax_regression import log_chances
 from litesmith.tflite.file import digest, load, save
-from litesmith.tflite.metadata import metadata
+from litesmith.tflite.read_metadata import metadata
 from litesmith.training.teaching.retrain_request import Retrained
 from litesmith.transfer.embedding import cut, embedding_of
 from litesmith.transfer.head import rows_of

@@ -12,9 +12,9 @@ from litesmith import BadInput
 from litesmith.run.session import Session
 from litesmith.tasks.segmentation import IGNORED
 from litesmith.tflite.file import load, save
-from litesmith.tflite.metadata import metadata
+from litesmith.tflite.read_metadata import metadata
 from litesmith.training.teaching.moved_pictures import draw_moves, move_maps, move_pictures
-from litesmith.training.teaching.taught_result import TaughtNetwork
+from litesmith.training.teaching.picture_result import TaughtNetwork
 from tests.training.teaching.test_detector_teaching import backbone
 
 

@@ -8,7 +8,7 @@ import pytest
 import litesmith
 from litesmith import BadInput, Builder
 from litesmith.tflite.file import load, save
-from litesmith.tflite.metadata import metadata, vocabulary_file
+from litesmith.tflite.read_metadata import metadata, vocabulary_file
 from litesmith.training.teaching.retrain_request import Retrained
 from tests.zoo import noise
 

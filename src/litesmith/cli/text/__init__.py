@@ -6,7 +6,6 @@ catalogue_text.py  the table of networks
 choose_text.py     progress and result of `choose`
 compare_text.py    two models side by side, and the verdict
 convert_text.py    what became of a source, and how far both are apart
-deliver.py         how a command ends: text for people or JSON for programs; notes go to stderr
 demo_text.py       the steps of `demo`, and what to type next
 diff_text.py       what changed between two models
 doctor_text.py     findings, causes and the commands that help
@@ -14,7 +13,8 @@ evaluate_text.py   accuracy and differences, with intervals
 gate_text.py       the table of a gate, and a reason for everything that is not ok
 inspect_text.py    what is in a model
 live_view.py       a view of long work, and of a cluster's workers, that disappears with the work
-micro_text.py       memory on a microcontroller, and what export wrote
+message.py         a message on stderr, broken at words where the terminal is narrow
+micro_text.py      memory on a microcontroller, and what export wrote
 printing.py        lines, headings, tables and commands to copy, in the language in use
 profile_text.py    time per op
 progress_text.py   long work while it lasts: a line that disappears, and notes that stay

@@ -8,7 +8,7 @@ from statistics import mean, median
 import click
 from rich.text import Text
 
-from litesmith.cli.text.deliver import say
+from litesmith.cli.text.message import say
 from litesmith.cli.text.micro_text import print_micro
 from litesmith.cli.text.printing import command, console, heading, line, said, table
 from litesmith.diagnosis.all_targets import OnEveryTarget, Reached, TargetsBench

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from litesmith.cli.text.live_view import Screen, worker_lines
 from litesmith.cli.text.printing import command, console, heading, line, said, shortened, table
-from litesmith.evidence.choosing import NONE, CandidateRow
+from litesmith.evidence.choose_record import NONE, CandidateRow
 from litesmith.phrases import join, phrase
 from litesmith.search.choosing.choose_models import Chosen
 from litesmith.search.choosing.choose_run import ChooseView

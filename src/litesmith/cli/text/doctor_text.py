@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.cells import cell_len, set_cell_size
 
 from litesmith.cli.text import printing as show
-from litesmith.diagnosis.fitting import Fit, obstacles
+from litesmith.diagnosis.accelerator_fit import Fit, obstacles
 from litesmith.front.doctor import Fitting, Inaccuracy, Slowness
 from litesmith.lang import language
 from litesmith.pages.overlay import opening_command

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from litesmith.cli.options.wrapping import clip
-from litesmith.cli.text.deliver import say
+from litesmith.cli.text.message import say
 from litesmith.lang import language
 from litesmith.phrases import phrase
 from litesmith.progress import Note, Status

@@ -6,8 +6,8 @@ from rich.text import Text
 
 from litesmith.cli.text import printing as show
 from litesmith.phrases import phrase
+from litesmith.training.teaching.picture_result import TaughtNetwork
 from litesmith.training.teaching.retraining import Retrained
-from litesmith.training.teaching.taught_result import TaughtNetwork
 from litesmith.units import percent_text, plain, score_text, time_text, total_text
 
 # Classes and mistakes that are listed; the page has all of them.

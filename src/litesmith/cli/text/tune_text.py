@@ -10,7 +10,7 @@ from rich.text import Text
 from litesmith.cli.text.live_view import Screen, worker_lines
 from litesmith.cli.text.printing import command, console, heading, line, said, table
 from litesmith.evidence.records import Score, Speed
-from litesmith.evidence.tuning import FLOAT, TunedModel, TuneSummary
+from litesmith.evidence.tune_record import FLOAT, TunedModel, TuneSummary
 from litesmith.pages.records.record_words import faster_words, names_words
 from litesmith.phrases import join, phrase
 from litesmith.run.core.placement import ESTIMATED

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Generic, NamedTuple, TypeVar
 
 from litesmith.evidence.records import Score
-from litesmith.evidence.tuning import FLOAT, MISSES, NEAR
+from litesmith.evidence.tune_record import FLOAT, MISSES, NEAR
 from litesmith.lang.language import say
 from litesmith.pages.drawing.plot import (
     BOTTOM,

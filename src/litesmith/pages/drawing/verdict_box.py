@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from shlex import quote
 from typing import NamedTuple
 
-from litesmith.evidence.tuning import NextStep
+from litesmith.evidence.tune_record import NextStep
 from litesmith.lang.language import say
 from litesmith.pages.drawing.markup import Html, bullets, join_html, tag
 from litesmith.pages.records.record_words import duration_words

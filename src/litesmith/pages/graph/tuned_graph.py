@@ -5,7 +5,7 @@ from shlex import quote
 
 from litesmith.anatomy.source_file import SourceFile, open_source
 from litesmith.errors import LitesmithError
-from litesmith.evidence.tuning import FLOAT, TunedInside
+from litesmith.evidence.tune_record import FLOAT, TunedInside
 from litesmith.graph_view.gather_view import GraphView, ViewRequest, lay_out
 from litesmith.graph_view.loss_path import Noise
 from litesmith.graph_view.op_measures import ErrorFact, Errors, TimeFact, Timing, predict_times

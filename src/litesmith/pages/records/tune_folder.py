@@ -9,7 +9,7 @@ from litesmith.evidence.folder import TUNE
 from litesmith.evidence.log import Log
 from litesmith.evidence.measurement import Skipped, Trial
 from litesmith.evidence.records import Score, Speed, Taker
-from litesmith.evidence.tuning import (
+from litesmith.evidence.tune_record import (
     CANDIDATE,
     DONE,
     TIMED,

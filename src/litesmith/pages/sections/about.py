@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from litesmith.evidence.records import Environment
-from litesmith.evidence.tuning import (
+from litesmith.evidence.tune_record import (
     FITS,
     FLOAT,
     MISSES,

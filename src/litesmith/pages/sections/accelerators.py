@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from litesmith.evidence.records import Taker
-from litesmith.evidence.tuning import FLOAT
+from litesmith.evidence.tune_record import FLOAT
 from litesmith.pages.drawing.markup import Html, join_html, table_html, tag
 from litesmith.pages.records.record_words import names_words, time_words
 from litesmith.pages.records.tune_folder import TuneFolder

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 
 from litesmith.evidence.measurement import AnswerRow, DisagreementRow, MarkRow
-from litesmith.evidence.tuning import FLOAT
+from litesmith.evidence.tune_record import FLOAT
 from litesmith.pages.drawing.markup import Html, as_is, join_html, tag
 from litesmith.pages.records.tune_folder import TuneFolder
 from litesmith.pages.sections.inside_models import inside_of

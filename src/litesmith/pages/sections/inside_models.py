@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from litesmith.evidence.tuning import FLOAT, LayerRow, OpRow, TunedInside
+from litesmith.evidence.tune_record import FLOAT, LayerRow, OpRow, TunedInside
 from litesmith.pages.drawing.bars import Bar, BarChart, BarRow, bar_chart, time_chart
 from litesmith.pages.drawing.markup import Html, as_is, join_html, legend_html, table_html, tag
 from litesmith.pages.drawing.plot import ticks

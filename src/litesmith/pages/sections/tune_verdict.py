@@ -1,7 +1,7 @@
 """The first thing on the page: what to ship, what it gains, and how to run it."""
 
 from litesmith.evidence.records import Score, Speed
-from litesmith.evidence.tuning import TunedModel
+from litesmith.evidence.tune_record import TunedModel
 from litesmith.pages.drawing.markup import Html, code_facts, join_html, tag
 from litesmith.pages.drawing.verdict_box import (
     Tile,

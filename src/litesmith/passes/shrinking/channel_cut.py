@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litesmith.ir.edit import regraph, substitute, with_main
-from litesmith.ir.infer import from_front, integer_at, integers_at, tensor_at
 from litesmith.ir.ops import OPS, options_or_defaults
+from litesmith.ir.shape_rule import from_front, integer_at, integers_at, tensor_at
 from litesmith.ir.shapes import fill_rest, slice_ranges
 from litesmith.ir.types import Model, Op, Tensor, frozen
 from litesmith.ir.window import strided_picks

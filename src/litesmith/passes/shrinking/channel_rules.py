@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litesmith.ir.edit import consumers
-from litesmith.ir.infer import from_front, integer_at, integers_at, tensor_at
 from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import OPS, infer_shapes, options_or_defaults
+from litesmith.ir.shape_rule import from_front, integer_at, integers_at, tensor_at
 from litesmith.ir.shapes import fill_rest, slice_ranges
 from litesmith.ir.types import Graph, Op, Tensor
 from litesmith.ir.window import strided_picks

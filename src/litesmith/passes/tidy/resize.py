@@ -9,9 +9,9 @@ import numpy as np
 from litesmith.errors import BadInput, CannotApply
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.edit import called_graphs, substitute, with_graphs
-from litesmith.ir.infer import Dims, Shapes
 from litesmith.ir.model_text import op_name, type_text
 from litesmith.ir.ops import OPS, infer_shapes, is_repeatable, is_sized_late
+from litesmith.ir.shape_rule import Dims, Shapes
 from litesmith.ir.types import Array, Graph, Model, Op, Tensor, constant_numbers, frozen
 from litesmith.numeric.kernels import evaluate
 from litesmith.ops.call import Call

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from litesmith.arguments import argument
 from litesmith.errors import BadInput, CannotApply
-from litesmith.evidence.choosing import PublishedScore
+from litesmith.evidence.choose_record import PublishedScore
 from litesmith.ir.types import Model
 from litesmith.known_networks import NetworkSpec, catalogue_room, is_network
 from litesmith.passes.core.step import Context

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput
-from litesmith.evidence.choosing import ChooseSummary
+from litesmith.evidence.choose_record import ChooseSummary
 from litesmith.evidence.codec import encode_fields
-from litesmith.evidence.tuning import DONE, STOPPED
+from litesmith.evidence.tune_record import DONE, STOPPED
 from litesmith.phrases import phrase
 from litesmith.run.core.target import Target
 from litesmith.run.devices.address import Address

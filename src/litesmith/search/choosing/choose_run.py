@@ -16,7 +16,7 @@ from litesmith.data.sample_splits import items, row_groups
 from litesmith.data.samples import Data
 from litesmith.data.sources import Given
 from litesmith.errors import BadInput, CannotApply, CannotRun, LitesmithError
-from litesmith.evidence.choosing import (
+from litesmith.evidence.choose_record import (
     MEASURED,
     NONE,
     PUBLISHED,
@@ -28,7 +28,7 @@ from litesmith.evidence.choosing import (
     TimedModel,
 )
 from litesmith.evidence.folder import CHOOSE, Folder
-from litesmith.evidence.tuning import DONE, RUNNING
+from litesmith.evidence.tune_record import DONE, RUNNING
 from litesmith.operating_system import usable_cores
 from litesmith.passes.quantizing.integer_graph import integer_tensors
 from litesmith.phrases import phrase

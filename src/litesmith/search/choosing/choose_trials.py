@@ -21,7 +21,7 @@ from litesmith.data.sample_splits import scored_digest, take_some
 from litesmith.data.samples import Data
 from litesmith.data.shipping import Content, load_content
 from litesmith.errors import CannotRun
-from litesmith.evidence.choosing import (
+from litesmith.evidence.choose_record import (
     CHOOSE_KINDS,
     MADE,
     SCORED,

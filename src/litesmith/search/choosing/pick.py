@@ -6,7 +6,13 @@ from typing import NamedTuple
 
 from litesmith.accuracy.paired import Groups
 from litesmith.errors import BadInput
-from litesmith.evidence.choosing import MEASURED, PUBLISHED, CandidateRow, ScoredModel, TimedModel
+from litesmith.evidence.choose_record import (
+    MEASURED,
+    PUBLISHED,
+    CandidateRow,
+    ScoredModel,
+    TimedModel,
+)
 from litesmith.passes.quantizing.integer_graph import integer_tensors
 from litesmith.phrases import Phrase, join, join_and, phrase
 from litesmith.search.choosing.candidates import ModelCandidate

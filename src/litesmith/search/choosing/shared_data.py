@@ -26,11 +26,11 @@ from litesmith.phrases import phrase
 from litesmith.progress import Note, Status
 from litesmith.search.choosing.candidates import ModelCandidate
 from litesmith.search.trial.data_split import refuse_shared
-from litesmith.tflite.metadata import metadata
+from litesmith.tflite.read_metadata import metadata
 from litesmith.training.teaching.retrain_request import HELD_OUT, Request
 from litesmith.training.teaching.retraining import teach_classes
 from litesmith.transfer.embedding import embedding_of
-from litesmith.transfer.labelled import open_beside, open_labelled, parted, sources_of
+from litesmith.transfer.labelled_data import open_beside, open_labelled, parted, sources_of
 from litesmith.units import plain, total_text
 
 # Calibration samples are not scored.

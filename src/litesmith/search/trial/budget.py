@@ -11,7 +11,7 @@ from litesmith.arguments import argument
 from litesmith.errors import BadInput
 from litesmith.evidence.codec import finite
 from litesmith.evidence.records import Score, Speed
-from litesmith.evidence.tuning import FITS, FLOAT, MISSES, NEAR, RoomLeft, Tried
+from litesmith.evidence.tune_record import FITS, FLOAT, MISSES, NEAR, RoomLeft, Tried
 from litesmith.micro.boards import Room as MicroRoom
 from litesmith.phrases import phrase
 from litesmith.search.trial.target_place import Place, describe_left

@@ -3,7 +3,7 @@ takes."""
 
 from dataclasses import dataclass, replace
 
-from litesmith.diagnosis.fitting import placed_on
+from litesmith.diagnosis.accelerator_fit import placed_on
 from litesmith.errors import BadInput
 from litesmith.evidence.records import TakenOps
 from litesmith.ir.types import Model

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from litesmith.evidence.measurement import Trial
 from litesmith.evidence.records import Score, Speed
-from litesmith.evidence.tuning import FITS, FLOAT, MISSES, Tried
+from litesmith.evidence.tune_record import FITS, FLOAT, MISSES, Tried
 from litesmith.search.trial.budget import MICRO, Limits, Room
 from litesmith.timing.statistics import FASTER, MARGIN, UNCLEAR, UNKNOWN, judge
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from litesmith.blocks.structure import structure_of
 from litesmith.calibration.quantize_effort import cures, plan, tidying, with_slow_kinds
-from litesmith.evidence.tuning import FITS, FLOAT, SET_ASIDE
+from litesmith.evidence.tune_record import FITS, FLOAT, SET_ASIDE
 from litesmith.ir.ops import OPS, op_macs
 from litesmith.ir.types import Model
 from litesmith.passes.core.layers import Layer, layers_of

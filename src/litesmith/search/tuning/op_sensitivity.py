@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from litesmith.calibration.observe import tools
 from litesmith.data.sample_splits import take_some
 from litesmith.data.samples import Data
+from litesmith.diagnosis.accuracy_verdict import HARMLESS_NATS, HARMLESS_NOISE
 from litesmith.diagnosis.float_pairs import Twin, has_stored_weights, scores, twins
-from litesmith.diagnosis.loss import FORM, WEIGHTS, DriftJudge, TwinPart
-from litesmith.diagnosis.verdict import HARMLESS_NATS, HARMLESS_NOISE
+from litesmith.diagnosis.op_losses import FORM, WEIGHTS, DriftJudge, TwinPart
 from litesmith.errors import CannotApply, CannotRun
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Model, Op, Tensor

@@ -14,11 +14,11 @@ from litesmith.calibration.quantize_effort import tidying
 from litesmith.data.sample_splits import take_some
 from litesmith.diagnosis.all_targets import takers
 from litesmith.diagnosis.float_pairs import twins
-from litesmith.diagnosis.loss import decibels, losses
+from litesmith.diagnosis.op_losses import decibels, losses
 from litesmith.errors import LitesmithError
 from litesmith.evidence.measurement import DisagreementRow
 from litesmith.evidence.records import Speed, Taker
-from litesmith.evidence.tuning import (
+from litesmith.evidence.tune_record import (
     FITS,
     FLOAT,
     MISSES,

@@ -13,7 +13,7 @@ from litesmith.data.sample_splits import independent, items
 from litesmith.data.samples import Data
 from litesmith.errors import BadInput
 from litesmith.evidence.folder import Folder
-from litesmith.evidence.tuning import (
+from litesmith.evidence.tune_record import (
     FITS,
     FLOAT,
     MISSES,

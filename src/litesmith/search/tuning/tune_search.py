@@ -5,7 +5,7 @@ from pathlib import Path
 
 from litesmith.display import show_html, show_line
 from litesmith.evidence.codec import encode, encode_fields
-from litesmith.evidence.tuning import DONE, RUNNING, STOPPED, TuneSummary
+from litesmith.evidence.tune_record import DONE, RUNNING, STOPPED, TuneSummary
 from litesmith.passes.core.recipe import parse
 from litesmith.phrases import phrase
 from litesmith.search.trial.budget import MISSED

@@ -8,7 +8,7 @@ from shlex import quote, split
 from litesmith._version import VERSION
 from litesmith.data.sample_splits import items
 from litesmith.evidence.records import Score, Speed
-from litesmith.evidence.tuning import FLOAT, NextStep, Tried, TuneData, TunedModel, TuneSummary
+from litesmith.evidence.tune_record import FLOAT, NextStep, Tried, TuneData, TunedModel, TuneSummary
 from litesmith.installing import install_command
 from litesmith.micro.boards import BOARDS
 from litesmith.micro.buffers import tick_labels

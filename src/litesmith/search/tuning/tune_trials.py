@@ -19,7 +19,7 @@ from litesmith.errors import BadInput, CannotApply, LitesmithError
 from litesmith.evidence.folder import Folder
 from litesmith.evidence.measurement import Measurement, Skipped, Trial
 from litesmith.evidence.records import Speed
-from litesmith.evidence.tuning import (
+from litesmith.evidence.tune_record import (
     CANDIDATE,
     FLOAT,
     REFUSED,

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from litesmith.ir.infer import from_front
 from litesmith.ir.ops import options_or_defaults
+from litesmith.ir.shape_rule import from_front
 from litesmith.ir.types import Array, Op, Record
 from litesmith.numeric.arrays import integer, integers
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from litesmith.ir.infer import from_front
+from litesmith.ir.shape_rule import from_front
 from litesmith.ir.shapes import fill_rest, reshaped, slice_ranges
 from litesmith.ir.types import Array, Op
 from litesmith.ir.window import Pick, strided_picks

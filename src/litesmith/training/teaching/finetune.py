@@ -22,7 +22,7 @@ from litesmith.training.student import Student
 from litesmith.training.teaching.retrain_request import FineTuned, Request
 from litesmith.transfer.confusion import confusion
 from litesmith.transfer.head import Embedded, rows_of, solve_head, with_head
-from litesmith.transfer.labelled import Labelled
+from litesmith.transfer.labelled_data import Labelled
 from litesmith.type_guards import is_whole
 from litesmith.units import number_text, percent_text, time_text
 

@@ -35,7 +35,7 @@ from litesmith.training.teaching.retrain_request import Request, Trained
 from litesmith.training.teaching.retraining import RetrainJob
 from litesmith.training.weight_parameters import Free, unit_of
 from litesmith.transfer.embedding import Embedding, cut, embedding_of
-from litesmith.transfer.labelled import Labelled
+from litesmith.transfer.labelled_data import Labelled
 from litesmith.units import number_text, time_text, total_text
 
 # What is added to a variance, so that a channel that says nothing is not blown up.

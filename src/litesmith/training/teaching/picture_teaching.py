@@ -25,20 +25,20 @@ from litesmith.phrases import phrase
 from litesmith.progress import Note, Progress, Status
 from litesmith.tasks.segmentation import Surveyed
 from litesmith.tasks.task import Answer
-from litesmith.tflite.describe import Described, describe
 from litesmith.tflite.file import save
-from litesmith.tflite.metadata import Normalization
+from litesmith.tflite.read_metadata import Normalization
+from litesmith.tflite.write_metadata import Described, describe
 from litesmith.training.recipe_context import has_torch
 from litesmith.training.settings import HELD_OUT as STOPPING
 from litesmith.training.settings import Look, look_status
+from litesmith.training.teaching.picture_result import JUDGES, Judged, TaughtNetwork
 from litesmith.training.teaching.picture_tasks import PICTURE_TASKS, PictureTask
 from litesmith.training.teaching.retrain_request import HELD_OUT, Request
-from litesmith.training.teaching.taught_result import JUDGES, Judged, TaughtNetwork
 from litesmith.transfer.backbone_norm import settled
 from litesmith.transfer.confusion import MOST_MISTAKES, Mistake
 from litesmith.transfer.embedding import cut, embedding_of
 from litesmith.transfer.feature_maps import FeatureMap, feature_maps
-from litesmith.transfer.labelled import open_labelled
+from litesmith.transfer.labelled_data import open_labelled
 
 if TYPE_CHECKING:
     from litesmith.training.teaching.picture_training import TrainedHead

@@ -14,7 +14,7 @@ from litesmith.data.sources import UNTOUCHED, Given
 from litesmith.display import show_html, show_line
 from litesmith.evidence.codec import encode_fields
 from litesmith.evidence.measurement import Measurement, Trial
-from litesmith.evidence.retraining import (
+from litesmith.evidence.retrain_record import (
     ClassShare,
     EmbeddingRow,
     FineTuning,
@@ -40,7 +40,7 @@ from litesmith.training.teaching.picture_tasks import PICTURE_TASKS
 from litesmith.transfer.confusion import Confusion
 from litesmith.transfer.embedding import Embedding
 from litesmith.transfer.head import Head
-from litesmith.transfer.labelled import Labelled
+from litesmith.transfer.labelled_data import Labelled
 from litesmith.units import number_text, plain, score_text, total_text
 
 # One item in so many of every class is held out where no other data is given to judge by.

@@ -9,7 +9,7 @@ from litesmith.data.audio import rate_of, sound_features
 from litesmith.data.images import picture
 from litesmith.data.preparation import NORMS
 from litesmith.data.sources import Given
-from litesmith.data.unusable import tells_of_unusable
+from litesmith.data.unusable_items import tells_of_unusable
 from litesmith.errors import BadInput
 from litesmith.installing import install_command
 from litesmith.ir.types import Model
@@ -23,12 +23,13 @@ from litesmith.phrases import phrase
 from litesmith.plugins import why_missing
 from litesmith.progress import Note, Progress, Status, silent
 from litesmith.tasks.texts import vocabulary_of
-from litesmith.tflite.describe import Described, describe
 from litesmith.tflite.file import load, refuse_output, save
-from litesmith.tflite.metadata import AttachedFile, Normalization, metadata, vocabulary_file
-from litesmith.tflite.stated_input import state_features
+from litesmith.tflite.read_metadata import AttachedFile, Normalization, metadata, vocabulary_file
+from litesmith.tflite.sound_metadata import state_features
+from litesmith.tflite.write_metadata import Described, describe
 from litesmith.training.recipe_context import has_torch
 from litesmith.training.settings import Look, Training, look_status
+from litesmith.training.teaching.picture_result import TaughtNetwork
 from litesmith.training.teaching.picture_tasks import PICTURE_TASKS, holds_boxes, holds_masks
 from litesmith.training.teaching.picture_teaching import PictureJob, refuse_untrainable
 from litesmith.training.teaching.retrain_request import (
@@ -38,12 +39,11 @@ from litesmith.training.teaching.retrain_request import (
     Retrained,
     is_scratch,
 )
-from litesmith.training.teaching.taught_result import TaughtNetwork
 from litesmith.transfer.backbone_norm import settled
 from litesmith.transfer.confusion import Confusion, confusion
 from litesmith.transfer.embedding import cut, embedding_of
 from litesmith.transfer.head import Embedded, embed, solve_head, with_head
-from litesmith.transfer.labelled import (
+from litesmith.transfer.labelled_data import (
     Labelled,
     Sources,
     ambiguous,

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith import BadInput, Model, Session, load
-from litesmith.tflite.describe import Described, describe, label_lines
-from litesmith.tflite.metadata import Normalization, metadata
+from litesmith.tflite.read_metadata import Normalization, metadata
 from litesmith.tflite.write import to_bytes
+from litesmith.tflite.write_metadata import Described, describe, label_lines
 from tests import zoo
 from tests.draws import draws
 

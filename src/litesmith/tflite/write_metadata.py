@@ -15,7 +15,7 @@ import numpy as np
 
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model
-from litesmith.tflite.metadata import ENTRY, AttachedFile, Normalization
+from litesmith.tflite.read_metadata import ENTRY, AttachedFile, Normalization
 from litesmith.units import plain
 
 LABEL_FILE = "labels.txt"

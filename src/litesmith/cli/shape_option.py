@@ -7,9 +7,9 @@ from pathlib import Path
 
 import litesmith
 from litesmith.cli.options.declare import Typed
-from litesmith.cli.text.deliver import say
+from litesmith.cli.text.message import say
 from litesmith.errors import BadInput
-from litesmith.front.shaped import Copy, Rename, renaming, say_unchanged, temporary_copy
+from litesmith.front.resized_copies import Copy, Rename, renaming, say_unchanged, temporary_copy
 from litesmith.passes.tidy.resize import split_shape
 from litesmith.phrases import phrase
 from litesmith.tflite.write import to_bytes

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith.ir.types import Graph, Model, Op, Tensor
-from litesmith.tasks.table import TASKS, recognise
 from litesmith.tasks.task import Settings
+from litesmith.tasks.task_table import TASKS, recognise
 
 SOURCES = ("data.npz", "list.csv", "list.tsv", "squad.json", "rows.jsonl", "folder", "missing.csv")
 SHAPES = st.lists(st.sampled_from([0, 1, 2, 25, 85, 416, 2034]), max_size=5).map(tuple)

@@ -1,6 +1,6 @@
 """What the source itself gives for some inputs, run in a process of its own.
 
-    python -m litesmith.conversion.judge SOURCE.onnx inputs.npz outputs.npz [NAME …]
+    python -m litesmith.conversion.onnx_runner SOURCE.onnx inputs.npz outputs.npz [NAME …]
 
 The names are further values to tell, beside the outputs. onnxruntime judges where it is installed
 and knows the file's version and operators, else the reference implementation of the onnx package.

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from litesmith.conversion.core.source import SourceModel, computes_in_half
-from litesmith.conversion.judge import OnnxJudge
 from litesmith.conversion.onnx_file import read_onnx
+from litesmith.conversion.onnx_runner import OnnxJudge
 from litesmith.conversion.other_formats import CONVERTED, refuse_stranger
 from litesmith.conversion.proof import Run
 from litesmith.errors import BadInput, os_reason

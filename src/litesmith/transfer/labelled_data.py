@@ -15,8 +15,8 @@ from litesmith.ir.types import Array, Model
 from litesmith.phrases import phrase
 from litesmith.tasks.texts import ENDINGS as TABLES
 from litesmith.tasks.texts import class_labels, ending, token_inputs
-from litesmith.tflite.describe import describe, label_line, label_lines
-from litesmith.tflite.metadata import metadata, vocabulary_file
+from litesmith.tflite.read_metadata import metadata, vocabulary_file
+from litesmith.tflite.write_metadata import describe, label_line, label_lines
 from litesmith.type_guards import is_path
 from litesmith.units import plain, total_text
 

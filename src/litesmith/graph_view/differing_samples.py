@@ -13,7 +13,7 @@ from litesmith.data.answers import Outputs, outputs_of
 from litesmith.data.sample_splits import take_some
 from litesmith.data.samples import Data, DataView, Items, Sample
 from litesmith.diagnosis.float_pairs import twins
-from litesmith.diagnosis.loss import losses
+from litesmith.diagnosis.op_losses import losses
 from litesmith.errors import LitesmithError
 from litesmith.evidence.measurement import AnswerRow, DisagreementRow
 from litesmith.graph_view.loss_path import loss_path

@@ -13,7 +13,7 @@ from litesmith.tasks.segmentation import SEGMENTATION
 from litesmith.tasks.speech import SPEECH
 from litesmith.tasks.task import Settings, Task
 from litesmith.tasks.texts import TEXT
-from litesmith.tasks.users import users_task
+from litesmith.tasks.user_task import users_task
 from litesmith.units import plain
 
 # In the order in which they are recognised.

@@ -15,7 +15,7 @@ from litesmith.accuracy.scoring import mean_iou
 from litesmith.display import show_html, show_line
 from litesmith.evidence.codec import encode_fields
 from litesmith.evidence.measurement import Trial
-from litesmith.evidence.retraining import (
+from litesmith.evidence.retrain_record import (
     ClassShare,
     CurveRow,
     EmbeddingRow,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from litesmith.diagnosis.fitting import Fit, obstacles, placed_on, recipe_for
+from litesmith.diagnosis.accelerator_fit import Fit, obstacles, placed_on, recipe_for
 from litesmith.errors import BadInput
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model, Tensor

@@ -3,7 +3,7 @@
 import pytest
 from rich.cells import cell_len
 
-from litesmith.cli.text.deliver import message, say
+from litesmith.cli.text.message import message, say
 
 LONG = "the data has no labels, so that nothing can be said about the accuracy of this model yet"
 

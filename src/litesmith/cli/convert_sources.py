@@ -6,9 +6,9 @@ from pathlib import Path
 
 import litesmith
 from litesmith.cli.options.declare import Typed
-from litesmith.cli.text.deliver import say
+from litesmith.cli.text.message import say
+from litesmith.conversion.lower_model import SOURCE_DIGEST
 from litesmith.conversion.other_formats import is_source, refuse_stranger
-from litesmith.conversion.whole_model import SOURCE_DIGEST
 from litesmith.errors import BadInput, BadModel
 from litesmith.passes.tidy.resize import split_shape
 from litesmith.phrases import phrase

@@ -26,7 +26,7 @@ from litesmith.diagnosis.float_pairs import (
     scores,
     twins,
 )
-from litesmith.diagnosis.loss import Drift, DriftJudge, TwinPart, losses
+from litesmith.diagnosis.op_losses import Drift, DriftJudge, TwinPart, losses
 from litesmith.diagnosis.other_forms import Race, race
 from litesmith.diagnosis.slowness import Diagnosis
 from litesmith.diagnosis.without_reference import unaided

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litesmith.numeric.logistic import Examples, judged, log_chances, solve
+from litesmith.numeric.softmax_regression import Examples, judged, log_chances, solve
 from tests.draws import draws
 
 

@@ -8,10 +8,10 @@ import pytest
 from litesmith.calibration.observe import tools
 from litesmith.data.samples import Data
 from litesmith.data.sources import open_data
+from litesmith.diagnosis.accuracy_verdict import Verdict, examine
 from litesmith.diagnosis.causes import CAUSES, Cause
 from litesmith.diagnosis.float_pairs import Twin, scores, twins
-from litesmith.diagnosis.loss import FORM, WEIGHTS, DriftJudge, OpLoss, losses
-from litesmith.diagnosis.verdict import Verdict, examine
+from litesmith.diagnosis.op_losses import FORM, WEIGHTS, DriftJudge, OpLoss, losses
 from litesmith.ir.build import Builder
 from litesmith.ir.edit import rewrite, with_graphs
 from litesmith.ir.types import Array, Model, Quant, Tensor

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith import Model, load
-from litesmith.tflite.metadata import Metadata, Normalization, metadata, vocabulary_file
+from litesmith.tflite.read_metadata import Metadata, Normalization, metadata, vocabulary_file
 from litesmith.tflite.write import to_bytes
 from tests import zoo
 from tests.draws import draws

@@ -1,4 +1,4 @@
-"""The file that a gate holds models against: what was measured of one, and what is allowed."""
+"""The baseline of a gate: the measurements of one model, and the allowances for later ones."""
 
 import base64
 import binascii
@@ -46,11 +46,11 @@ _MOST_OF_MEMORY = 0.5  # that results may unpack to
 
 @dataclass(frozen=True)
 class Delegation:
-    """What a delegate takes of a model.
+    """The part of a model that a delegate takes.
 
-    left    ops that it does not take, and their kinds
-    macs    the share of multiply-accumulates that it does; 1 where there are none
-    why     why it is not known, where nothing is
+    left    the ops that the delegate does not take, with their kinds
+    macs    the share of multiply-accumulates that it takes; 1 where there are none
+    why     why nothing is known, where that is so
     """
 
     target: str
@@ -73,13 +73,13 @@ class Timing:
 
     @property
     def ratio(self) -> Ratio:
-        """By the clock that is steadier."""
+        """The ratio by the steadier clock."""
         return Ratio(min(self.clocks.values(), key=relative_width))
 
 
 @dataclass(frozen=True)
 class BaselineTimes:
-    """The time of a model, and of the workload that it took turns with, block by block."""
+    """The times of a model, and of the workload that took turns with it, block by block."""
 
     us: Positive
     reference_us: Positive
@@ -107,7 +107,7 @@ def _timing(times: BaselineTimes) -> Timing:
 
 @dataclass(frozen=True)
 class PackedRows:
-    """Results sample by sample as text: a bit each where they are right or wrong."""
+    """Results sample by sample as text: one bit each where samples are right or wrong."""
 
     form: Literal["bits", "float32"]
     shape: tuple[FileBytes, FileBytes]
@@ -115,7 +115,7 @@ class PackedRows:
 
 
 def pack_rows(rows: Rows) -> PackedRows:
-    """Results sample by sample as text."""
+    """Packs results sample by sample into text."""
     is_binary = bool(np.isin(rows, (0, 1)).all())
     content = np.packbits(rows.astype(bool)) if is_binary else rows.astype("<f4")
     squeezed = zstandard.ZstdCompressor(level=19).compress(content.tobytes())
@@ -125,7 +125,7 @@ def pack_rows(rows: Rows) -> PackedRows:
 
 
 def unpack_rows(packed: PackedRows) -> Rows:
-    """The results that were packed: (samples, statistics)."""
+    """Unpacks results into an array (samples, statistics)."""
     count, columns = packed.shape
     is_binary = packed.form == "bits"
     wanted = -(-count * columns // 8) if is_binary else 4 * count * columns
@@ -147,11 +147,12 @@ def unpack_rows(packed: PackedRows) -> Rows:
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """A metric with what every sample adds to it, in an order that the samples' contents decide.
+    """A metric with each sample's contribution, in an order that depends on the samples' contents
+    alone.
 
-    source     the data by name
+    source     the name of the data
     data       a digest of the samples and their labels, whatever their order and preparation
-    reference  a digest of the model that it is held against; "" where labels are
+    reference  a digest of the model compared with; "" where there are labels
     rows       (samples, statistics), rounded to float32 so that a file holds all of them
     """
 
@@ -182,12 +183,12 @@ def _allowed(typed: Mapping[str, str]) -> dict[str, Allowed]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Baseline:
-    """A model as it was measured.
+    """The measurements of a model.
 
     allowed     how much worse each quantity may get
-    untimed     why, where there is no timing
-    unscored    why, where there are no scores
-    workload    its graph with made-up weights; "" where it cannot be timed
+    untimed     why there is no timing, where there is none
+    unscored    why there are no scores, where there are none
+    workload    the model's graph with made-up weights; "" where it cannot be timed
     """
 
     schema: Literal[1] = SCHEMA
@@ -218,7 +219,7 @@ def write_baseline(path: Path, baseline: Baseline) -> None:
 
 
 def read_baseline(path: Path) -> Baseline:
-    """The baseline in a file, or BadInput with what is wrong with it."""
+    """Reads a baseline; raises BadInput with what is wrong with the file."""
     shown = _content(path)
     if shown is None:
         raise BadInput("{path}: is no JSON, so no baseline; --update writes one", path)
@@ -244,8 +245,8 @@ def read_baseline(path: Path) -> Baseline:
 
 
 def kept_baseline(path: Path) -> Baseline | None:
-    """What an update goes on from: None where there is no file, or a baseline that is damaged or
-    of another version. A file that is no baseline is refused, so that none is written over."""
+    """The baseline that an update starts from: None where the file is missing, damaged or of
+    another version. A file that is no baseline is refused, so that it is not overwritten."""
     if not path.exists():
         return None
     _refuse_other(path, _content(path) or {})
@@ -256,7 +257,7 @@ def kept_baseline(path: Path) -> Baseline | None:
 
 
 def _content(path: Path) -> Mapping[str, object] | None:
-    """The object in a file; None where it has no JSON."""
+    """The object in a file; None where the file is not JSON."""
     try:
         if path.is_file() and path.stat().st_size > _MOST_BYTES:
             raise BadInput("{path}: is far too large for a baseline", path)
@@ -278,7 +279,7 @@ def _refuse_other(path: Path, shown: Mapping[str, object]) -> None:
 
 
 def _refuse_delegation(found: tuple[Delegation, ...], target: Target) -> None:
-    """On the target, then on others; none leaves more ops than there are."""
+    """Refuses records that do not begin with the target, or leave more ops than there are."""
     if not found or found[0].target != str(target):
         raise Malformed("delegation", f"says nothing of {target}")
     for one in found:

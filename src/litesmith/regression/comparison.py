@@ -1,4 +1,4 @@
-"""Whether one model is as good as another, and faster: both on the same samples and in turns."""
+"""Whether one model is as good as another, and faster: on the same samples, and in turns."""
 
 import os
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ from litesmith.timing.latency import (
 from litesmith.timing.statistics import FASTER, MARGIN, SAME, SLOWER, UNKNOWN, Ratio, Row
 from litesmith.units import factor_text, gain_text, plain, score_text, total_text
 
-# Samples that tell how far each output has drifted, and random ones in place of them.
+# The number of samples that show the drift of each output, and of random ones in place of samples.
 _DRIFT_SAMPLES, _RANDOM_SAMPLES = 64, 16
 
 Json = dict[str, object]
@@ -51,14 +51,14 @@ FileBytes = Annotated[int, Bounds(least=1)]
 
 
 class Size(NamedTuple):
-    """What a file weighs."""
+    """The sizes of a file."""
 
     bytes: FileBytes
     gzip_bytes: FileBytes
 
 
 class OutputDrift(NamedTuple):
-    """How far an output of B is from A's; None where shapes differ or A's are not finite."""
+    """How far an output of B is from A's; None where shapes differ or A's output is not finite."""
 
     output: str
     cosine: float | None
@@ -71,9 +71,9 @@ class OutputDrift(NamedTuple):
 
 @dataclass(frozen=True)
 class Drifts:
-    """The drift of each output, and what it was seen on.
+    """The drift of each output, and the samples that showed it.
 
-    why  the reason where there is none
+    why  the reason where there is no drift to report
     """
 
     outputs: tuple[OutputDrift, ...] = ()
@@ -92,11 +92,11 @@ class Drifts:
 
 @dataclass(frozen=True, repr=False)
 class Compared:
-    """Two models: A is what there was, B is what is to take its place.
+    """Two models: A is the present one, B would replace it.
 
     sizes     of A and of B
     bench     their times, from one interleaved run
-    accuracy  B's, held against A on the same samples; None where `why` says the reason
+    accuracy  B's, compared with A's on the same samples; None with the reason in `why`
     """
 
     sizes: tuple[Size, Size]
@@ -119,12 +119,12 @@ class Compared:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What makes the times unsteady."""
+        """What made the times unsteady."""
         return self.bench.warnings
 
     @property
     def file_sizes(self) -> dict[str, tuple[int | None, int | None]]:
-        """What A and B weigh, by the name of the place."""
+        """The sizes of A and B, by the name of the size."""
         (a, b), (first, second) = self.sizes, self.results
         return {
             phrase("disk"): (a.bytes, b.bytes),
@@ -134,14 +134,14 @@ class Compared:
 
     @property
     def names(self) -> tuple[str, str]:
-        """As much of the models' names as tells them apart."""
+        """The shortest parts of the models' names that distinguish them."""
         paths = [Path(result.model) for result in self.results]
         alike = paths[0].name == paths[1].name and paths[0] != paths[1]
         return _name(paths[0], alike), _name(paths[1], alike)
 
     @property
     def verdict(self) -> str:
-        """One sentence; a time that is not known comes first."""
+        """The verdict in one sentence; an unknown time comes first."""
         a, b = self.names
         than, quality = "itself" if a == b else a, _quality(self.accuracy, self.why)
         weight, found = _weight(*self.sizes), self.ratio
@@ -169,14 +169,14 @@ class Compared:
         return self.verdict
 
     def to_rows(self) -> list[Row]:
-        """One row a model, for a data frame."""
+        """One row per model, for a data frame."""
         return [
             {**result.row(), "bytes": size.bytes, "gzip_bytes": size.gzip_bytes}
             for result, size in zip(self.results, self.sizes, strict=True)
         ]
 
     def to_json(self) -> Json:
-        """Everything, as `--json` prints it; numbers that are not finite are null."""
+        """The comparison as `--json` prints it; numbers that are not finite are null."""
         low, high = self.ratio.interval
         times = [result.percentile_us(50) for result in self.results]
         disk, gzipped, peak = (_pair(*sizes) for sizes in self.file_sizes.values())
@@ -211,7 +211,8 @@ def _pair(a: object, b: object) -> Json:
 
 
 def _accuracy_json(found: Evaluation) -> Json:
-    """`low` and `high` are of the difference; where there is none, B's value is the comparison."""
+    """The accuracy as JSON. `low` and `high` belong to the difference; where there is none, B's
+    value is itself the comparison."""
     against = found.against
     assert against is not None
     return {
@@ -235,9 +236,9 @@ def _accuracy_json(found: Evaluation) -> Json:
 
 
 class CompareSettings(NamedTuple):
-    """How two models are compared.
+    """How to compare two models.
 
-    seconds  how long they are timed; None until the interval is narrow
+    seconds  how long to time them; None times until the interval is narrow
     """
 
     on: str | Target = "cpu:1"
@@ -247,7 +248,7 @@ class CompareSettings(NamedTuple):
 
 
 def compare_models(a: Source, b: Source, data: Data | None, manner: CompareSettings) -> Compared:
-    """Scores B beside A on data that was opened for A, and times both in turns."""
+    """Scores B beside A on data opened for A, and times both in turns."""
     why = misfit(load_source(a), load_source(b)) or (NO_DATA if data is None else "")
     accuracy = None
     if data is not None and not why:
@@ -265,7 +266,7 @@ def load_source(source: Source) -> Model:
 
 
 def measure_size(source: Source) -> Size:
-    """Bytes of a model's file, and after gzip."""
+    """The bytes of a model's file, plain and after gzip."""
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         return Size(path.stat().st_size, gzip_bytes(pieces(path)))
@@ -309,7 +310,7 @@ def _type(tensor: Tensor) -> str:
 
 
 def _fit(a: Tensor, b: Tensor) -> bool:
-    """True where what A takes can be given to B: the same shape, and real numbers or neither."""
+    """True where A's input suits B: the same shape, and both or neither real numbers."""
     shapes = a.dynamic or a.shape, b.dynamic or b.shape
     if len(shapes[0]) != len(shapes[1]) or is_real(a) != is_real(b):
         return False
@@ -319,13 +320,13 @@ def _fit(a: Tensor, b: Tensor) -> bool:
 
 
 def _answer_alike(a: Tensor, b: Tensor) -> bool:
-    """True for the same shape, whatever dimensions of 1 are in it."""
+    """True where shapes agree, apart from dimensions of 1."""
     shapes = [[n for n in t.dynamic or t.shape if n != 1] for t in (a, b)]
     return shapes[0] == shapes[1] or any(-1 in shape for shape in shapes)
 
 
 def drift(a: Source, b: Source, data: Data | None, *, on: str | Target = "cpu:1") -> Drifts:
-    """How far each output of B is from A's, on some of the samples, or on random inputs."""
+    """How far each output of B is from A's, on some of the samples or on random inputs."""
     model = load_source(a)
     why = misfit(model, load_source(b))
     if why:
@@ -348,7 +349,7 @@ def drift(a: Source, b: Source, data: Data | None, *, on: str | Target = "cpu:1"
 
 
 class _Tally(NamedTuple):
-    """Of one output on one sample; None where the two cannot be compared."""
+    """One output on one sample; None where the two models cannot be compared."""
 
     cosine: Rows | None
     snr: Rows | None

@@ -1,4 +1,4 @@
-"""The checks of a gate: each measures one quantity of a model and holds it against the baseline."""
+"""The checks of a gate: each measures one quantity of a model and compares it with the baseline."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -67,17 +67,17 @@ from litesmith.units import (
 
 NOT_ASKED = phrase("not asked for")
 
-# What stands in a command for the model of the baseline, where its file is not there any more.
+# The placeholder in commands for the baseline's model, where its file is gone.
 _BEFORE = "BEFORE.tflite"
 
 
 @dataclass(frozen=True)
 class Check:
-    """One quantity held against the baseline, in words, with the numbers for programs in `facts`.
+    """One quantity compared with the baseline in words; `facts` has the numbers for programs.
 
-    command  what looks into it
-    used     the share of what is allowed that the change takes up, with its interval where it has
-             one; None where that is not known, or nothing is allowed
+    command  the command that examines the cause
+    used     the share of the allowance that the change uses, with its interval where it has one;
+             None where the share is unknown, or nothing is allowed
     """
 
     quantity: str
@@ -93,14 +93,14 @@ class Check:
     used: Estimate | None = None
 
     def row(self) -> dict[str, object]:
-        """By name, for JSON."""
+        """The check by name, for JSON."""
         named = {name: getattr(self, name) for name in ("quantity", "title", "verdict", "allowed")}
         return {**named, "why": self.why, "command": self.command, **self.facts}
 
 
 @dataclass(frozen=True)
 class GateCase:
-    """What every check looks at."""
+    """The input of every check."""
 
     baseline: Baseline
     path: Path
@@ -124,7 +124,7 @@ class GateCase:
 
     @property
     def before(self) -> str:
-        """The baseline's own model in a command."""
+        """The baseline's model, as a command names it."""
         old = Path(self.baseline.model)
         try:
             is_there = old.is_file() and digest(old) == self.baseline.digest
@@ -134,22 +134,22 @@ class GateCase:
 
     @property
     def file(self) -> str:
-        """The model of now in a command."""
+        """The present model, as a command names it."""
         return quote(str(self.model))
 
     def check(self, quantity: str, why: str = "") -> Check:
-        """The check of a quantity of which nothing is known yet."""
+        """The check of a quantity about which nothing is known yet."""
         title, allowed = QUANTITIES[quantity].title, self.allowed[quantity]
         return Check(quantity, title, UNKNOWN, allowed.text, why=why)
 
 
 def machine_kind(facts: Environment) -> tuple[object, ...]:
-    """What of a machine decides how kernels work: its processor and its system."""
+    """The facts of a machine that decide how kernels work: its processor and its system."""
     return facts.get("cpu"), str(facts.get("system", "")).partition(" ")[0]
 
 
 def check_all(case: GateCase) -> tuple[Check, ...]:
-    """Every quantity, but for those that are switched off."""
+    """Checks every quantity, except those that are switched off."""
     return tuple(
         check
         for quantity, run in CHECKS.items()
@@ -320,7 +320,8 @@ def _latency_check(case: GateCase, look: LatencyLook, timing: Timing, then: Timi
 
 
 def _timing_command(case: GateCase) -> str:
-    """The time of each op where that is told, else of the whole, beside the model of before."""
+    """A command that times each op where the runtime reports ops, otherwise the whole, beside the
+    baseline's model."""
     if case.target.kind == "cpu":
         return f"litesmith profile {case.file} --on {case.target}"
     return f"litesmith bench {case.before} {case.file} --on {case.target}"
@@ -394,7 +395,7 @@ def _memory(case: GateCase) -> list[Check]:
 
 
 def _growth_words(then: int, now: int, allowed: Allowed, verdict: str) -> str:
-    """Says why more than is allowed is no alarm."""
+    """Explains why growth beyond the allowance is no alarm."""
     if then < 1:
         return ""
     is_noise = verdict == FINE and growth_verdict(now / then, allowed) == WORSE
@@ -474,23 +475,23 @@ def _exact(value: float) -> Estimate:
 
 
 def _growth_used(times: Estimate, allowed: Allowed) -> Estimate | None:
-    """Of a quantity that grew so many times."""
+    """The share of the allowance used by a quantity that grew by this factor."""
     return _share_used(Estimate(*(end - 1 for end in times)), allowed.amount)
 
 
 def _share_used(lost: Estimate, bound: float) -> Estimate | None:
-    """How much of what may be lost is lost."""
+    """The share of the allowed loss that is lost."""
     if not 0 < bound < math.inf or not all(map(math.isfinite, lost)):
         return None
     return Estimate(*(end / bound for end in lost))
 
 
 def _why(verdict: str, reason: str) -> str:
-    """A reason where one is needed."""
+    """The reason, where the verdict needs one."""
     return "" if verdict == FINE else reason
 
 
-# quantity -> its check; size and gzip are looked at together
+# The check of each quantity; size and gzip are checked together.
 CHECKS: dict[str, Callable[[GateCase], list[Check]]] = {
     "accuracy": _accuracy,
     "latency": _latency,

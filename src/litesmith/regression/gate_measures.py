@@ -1,9 +1,9 @@
-"""What the gate measures of a model: delegation, results sample by sample, time against a workload.
+"""The measurements of a gate: delegation, results sample by sample, time against a workload.
 
 A time is the ratio to a reference workload that takes turns with the model, by two clocks. The wall
-clock is the finer one, and what other programs take of it is lost. The processor's clock counts
-only what this process was given, so that it holds on a busy machine, where a run of milliseconds is
-never left alone; with several threads it counts their waiting too and is not used.
+clock is finer, but includes the time that other programs take. The processor's clock counts only
+what this process received, so it holds on a busy machine, where a run of milliseconds is never left
+alone; with several threads it would count their waiting too, and is not used.
 """
 
 import base64
@@ -51,18 +51,18 @@ from litesmith.timing.statistics import relative_width, turns_ratio
 
 WALL, PROCESSOR = "wall", "processor"
 
-# Of the runs of a load, those that were least disturbed tell most of the model.
+# The least disturbed runs of a load say most about the model.
 _RANK = 25
 _CHUNK_SECONDS = 1.5
 MOST_SECONDS = 60.0
 
-# A baseline is timed until its interval has this width, or for so long.
+# A baseline is timed until its interval has this relative width, or for this many seconds.
 _WIDTH, _BASELINE_SECONDS = 0.01, 20.0
 
 _MEMORY_TRIES = 3
 
-# Weights of a workload repeat after so many values: they take no room then. A prime fits no tile of
-# a kernel.
+# The weights of a workload repeat after this many values, so that they compress to almost nothing.
+# A prime number fits no tile of a kernel.
 _PERIOD = 61
 _LEVEL = 19
 _MOST_BYTES = 8_000_000_000
@@ -70,13 +70,13 @@ _MOST_BYTES = 8_000_000_000
 
 @dataclass(frozen=True)
 class GateSettings:
-    """How a model is measured for a gate.
+    """How a gate measures a model.
 
-    on       where; None for the baseline's place, or cpu:1 for a new one
-    against  a model to be held against where there are no labels
-    allow    what is allowed from now on, by quantity
-    places   accelerators of which delegation is told too
-    seconds  how long the model is timed at the most
+    on       the target; None for the baseline's target, or cpu:1 for a new baseline
+    against  the model to compare with where there are no labels
+    allow    the allowances from now on, by quantity
+    places   accelerators whose delegation is reported too
+    seconds  the longest time for timing the model
     """
 
     on: Target | None = None
@@ -89,7 +89,7 @@ class GateSettings:
 
 
 def delegation(source: Path, model: Model, target: Target) -> Delegation:
-    """What XNNPACK, or the accelerator that the target names, takes."""
+    """The ops that XNNPACK takes, or the accelerator that the target names."""
     name = str(target)
     if target.kind == "numpy" or target.kernels in ("builtin", "reference"):
         return Delegation(name, why=phrase("{name} has no delegate", name))
@@ -102,7 +102,7 @@ def delegation(source: Path, model: Model, target: Target) -> Delegation:
 
 
 def delegation_for(name: str, model: Model) -> Delegation:
-    """What an accelerator takes, by its compiler or by rules."""
+    """The ops that an accelerator takes, by its compiler or by rules."""
     found = placed_on(model, name)
     return _of_placement(found.target, model, found)
 
@@ -118,7 +118,7 @@ def _of_placement(name: str, model: Model, found: Placement | None) -> Delegatio
 
 
 def _by_profile(source: Path, target: Target) -> Delegation:
-    """What XNNPACK takes, as the runtime's own events tell."""
+    """The ops that XNNPACK takes, according to the runtime's own events."""
     name = str(target)
     try:
         found = profile_ops(source, target, runs=1)
@@ -131,7 +131,8 @@ def _by_profile(source: Path, target: Target) -> Delegation:
 
 
 def _is_taken(op: OpTime, ops: list[OpTime]) -> bool:
-    """True where nothing of the runtime's own runs it: an op inside another is where that is."""
+    """True where no kernel of the runtime itself runs the op; a fused op counts with the op that
+    contains it."""
     home = op if op.fused_into is None else ops[op.fused_into]
     return home.kernel not in (OWN, CUSTOM)
 
@@ -154,13 +155,13 @@ def _counted(found: Delegation, rows: list[tuple[str, bool, int]]) -> Delegation
 def list_delegations(
     model: Path, content: Model, target: Target, places: tuple[str, ...]
 ) -> tuple[Delegation, ...]:
-    """On the target first, then on the accelerators."""
+    """The delegation on the target first, then on the accelerators."""
     own = delegation(model, content, target)
     return own, *(delegation_for(name, content) for name in places)
 
 
 def sorted_groups(data: Data, count: int) -> Groups:
-    """The group of each of so many rows of results, in the order that rows of scores have."""
+    """The group of each row of results, in the order of the rows of scores."""
     items, groups = _item_digests(data), row_groups(data, count)
     if groups is None or len(items) != count:
         return groups
@@ -168,7 +169,7 @@ def sorted_groups(data: Data, count: int) -> Groups:
 
 
 def _scores(found: Evaluation, data: Data, reference: str = "") -> Scores:
-    """What an evaluation says, to be held against another one's."""
+    """Converts an evaluation to scores that can be compared with another's."""
     assert found.rows is not None
     items = _item_digests(data)
     rows = found.rows.astype(np.float32).astype(np.float64)
@@ -206,13 +207,13 @@ def score_model(model: Path, data: Data, target: Target, manner: GateSettings) -
 
 
 def _item_digests(data: Data) -> tuple[str, ...]:
-    """What each item holds and its label; none where the data does not know its items."""
+    """A digest of each item and its label; none where the data does not know its items."""
     stored = data.items.stored
     return () if stored is None else stored.labelled_digests
 
 
 def data_digest(data: Data) -> str:
-    """Equal for the same items and labels, in any order, however they are prepared."""
+    """A digest of all items and labels, independent of their order and preparation."""
     items = _item_digests(data)
     return sha256("\n".join(sorted(items)).encode()).hexdigest() if items else data.digest
 
@@ -220,7 +221,8 @@ def data_digest(data: Data) -> str:
 def timing_chunks(
     reference: Path, model: Path, target: Target, seconds: float, progress: Progress = silent
 ) -> Iterator[Timing]:
-    """Times the model in turns with the workload, chunk after chunk, each with loads of its own."""
+    """Times the model in turns with the workload, chunk by chunk, each chunk with loads of
+    its own."""
     start, seed = perf_counter(), 0
     while not seed or perf_counter() - start < seconds:
         group = list_contenders([reference, model], target)
@@ -238,7 +240,8 @@ def _timing(done: Bench, target: Target) -> Timing:
 
 
 def _processor_clock(reference: Result, model: Result) -> dict[str, tuple[float, ...]]:
-    """The ratio of processor time for each two mirrored loads; none where that clock is coarse."""
+    """The ratio of processor times for each pair of mirrored loads; none where that clock is
+    coarse."""
     logs: list[float] = []
     for pair in zip(reference.loads, model.loads, strict=True):
         turns = list(zip(*(load.turns for load in pair), strict=True))
@@ -252,7 +255,7 @@ def _processor_clock(reference: Result, model: Result) -> dict[str, tuple[float,
 
 
 def join_timings(timings: list[Timing]) -> Timing:
-    """One timing of several."""
+    """Joins several timings into one."""
     clocks: Clocks = {}
     for timing in timings:
         clocks = join_clocks(clocks, timing.clocks)
@@ -265,7 +268,7 @@ def join_timings(timings: list[Timing]) -> Timing:
 def baseline_timing(
     reference: Path, model: Path, target: Target, seconds: float, progress: Progress = silent
 ) -> Timing:
-    """Timed until the interval is narrow, because every later gate is held against it."""
+    """Times until the interval is narrow, because every later gate compares with this timing."""
     timings: list[Timing] = []
     seconds = min(seconds, _BASELINE_SECONDS)
     for timing in timing_chunks(reference, model, target, seconds, progress):
@@ -276,7 +279,7 @@ def baseline_timing(
 
 
 def least_peak_bytes(model: str | os.PathLike[str], target: Target, enough: float) -> int | None:
-    """The least peak of a few tries: once one is not above `enough`, no more are made."""
+    """The least peak of a few tries; stops once a peak does not exceed `enough`."""
     peaks: list[int] = []
     for _ in range(_MEMORY_TRIES):
         peak = peak_bytes(model, target)
@@ -288,20 +291,20 @@ def least_peak_bytes(model: str | os.PathLike[str], target: Target, enough: floa
     return min(peaks)
 
 
-# The work of a model as a small text: its graph with made-up weights. The runtime's kernels take as
-# long for any weights, so that the graph of a baseline, timed in turns with the model of today,
-# tells what the baseline would take on the machine of today.
+# The work of a model as a small text: its graph with made-up weights. The runtime's kernels take
+# the same time for any weights, so the graph of a baseline, timed in turns with the present model,
+# tells how long the baseline would take on the present machine.
 
 
 def pack_workload(model: Model) -> str:
-    """The graph, its constants replaced by random ones of the same range that soon repeat."""
+    """Packs the graph, with random constants of the same range that soon repeat."""
     content = to_bytes(_repeating(anonymous(model, keep_custom_options=True)))
     squeezed = zstandard.ZstdCompressor(level=_LEVEL).compress(content)
     return base64.b64encode(squeezed).decode()
 
 
 def unpack_workload(text: str) -> bytes:
-    """The .tflite that was packed."""
+    """Unpacks the .tflite."""
     try:
         squeezed = base64.b64decode(text, validate=True)
         if not 0 < zstandard.frame_content_size(squeezed) < _MOST_BYTES:
@@ -329,13 +332,14 @@ def _repeating(model: Model) -> Model:
 
 
 def _is_weight(tensor: Tensor) -> bool:
-    """True for many real numbers; sparse ones stay, because their pattern is what takes room."""
+    """True for large real tensors; sparse tensors stay, because their pattern is what takes
+    room."""
     is_real = DTYPES[tensor.dtype].is_float or tensor.quant is not None
     return is_real and tensor.sparsity is None and tensor.elements > _PERIOD
 
 
 def _tiled(values: Array) -> Array:
-    """The first of them over and over: any shape -> the same shape."""
+    """Repeats the first values over and over; the shape stays."""
     made = np.resize(values.reshape(-1)[:_PERIOD], values.shape)
     made.setflags(write=False)
     return made

@@ -1,11 +1,12 @@
 """When a model is worse than its baseline allows: the allowances, and a rule for each quantity.
 
-Nothing is measured here. Where chance has a say, an alarm needs more than an estimate:
+Nothing is measured here. Where chance plays a part, an alarm needs more than an estimate:
 
-* accuracy: the drop on the same samples is above what is allowed, and beyond chance;
-* latency: the whole interval of the change is above what is allowed, in two looks in a row.
+* accuracy: the drop on the same samples exceeds the allowance, and is beyond chance;
+* latency: the whole interval of the change exceeds the allowance, in two looks in a row.
 
-What is above by its estimate alone is unclear: it is said, and it is no alarm.
+A quantity that exceeds the allowance by its estimate alone is unclear: it is reported, without an
+alarm.
 """
 
 import math
@@ -27,27 +28,28 @@ UNKNOWN: str = phrase("unknown")
 
 OFF: str = phrase("off")
 
-# What writes a baseline anew: a function of the package, an option of the command.
+# What writes the baseline anew: a function of the package, an option of the command.
 UPDATE = Argument("update_baseline()")
 UPDATE.option = "--update"
 
-# Sums of differences may miss a bound that they reach by as much.
+# The rounding error by which a sum of differences may miss a bound that it reaches.
 _ROUNDING = 1e-9
 
-# Peaks of the same model differ by as much from run to run, whatever its size.
+# Peaks of the same model differ by this much from run to run, whatever its size.
 MEMORY_NOISE_BYTES = 262_144
-# On another kind of machine kernels pack weights in another way: by how much more peaks may differ.
+# Kernels pack weights differently on another kind of machine: the share by which peaks may then
+# differ.
 MEMORY_ELSEWHERE = 0.2
 
-# A delegate may lose no more than this share of the multiplications, however few ops it lost.
+# The largest share of the multiplications that a delegate may lose, however few ops it lost.
 _MACS_LOST = 0.01
 
-# The clock that a ratio was taken by -> the ratio in each block.
+# The ratio in each block, by the clock that measured it.
 Clocks = Mapping[str, tuple[float, ...]]
 
 
 class GateQuantity(NamedTuple):
-    """What may be allowed of a quantity: by default, and in which units."""
+    """The allowance of a quantity: its default, and its units."""
 
     title: str
     usual: str
@@ -64,7 +66,7 @@ QUANTITIES = {
     "delegation": GateQuantity(phrase("delegation"), "0", ("",), phrase("0, a number of ops")),
 }
 
-# For a metric that is no share and has no points.
+# The default for a metric that is not a share and has no points.
 USUAL_WITHOUT_POINTS = "1%"
 
 
@@ -81,7 +83,7 @@ class Allowed:
 
     @staticmethod
     def parse(name: str, text: str) -> "Allowed":
-        """What is allowed of a quantity, as typed."""
+        """Parses the allowance of a quantity."""
         if name not in QUANTITIES:
             known = ", ".join(QUANTITIES)
             given = argument("allow", f"{name}={text}")
@@ -98,14 +100,14 @@ class Allowed:
 
     @property
     def typed(self) -> str:
-        """As it is typed."""
+        """The allowance as a user types it."""
         if self.unit == OFF:
             return OFF
         return f"{number_text(self.amount * (100 if self.unit else 1))}{self.unit}"
 
     @property
     def text(self) -> str:
-        """As a person reads it."""
+        """The allowance as a person reads it."""
         if self.unit == OFF:
             return ""
         if not self.unit:
@@ -118,7 +120,7 @@ Allowances = Mapping[str, str] | Sequence[str]
 
 
 def read_allowances(given: Allowances) -> dict[str, Allowed]:
-    """What is allowed by quantity: {"latency": "5%"}, or as typed: latency=5%."""
+    """Reads allowances by quantity: {"latency": "5%"}, or as typed: latency=5%."""
     if isinstance(given, Mapping):
         return {name: Allowed.parse(name, text) for name, text in given.items()}
     found: dict[str, Allowed] = {}
@@ -132,12 +134,12 @@ def read_allowances(given: Allowances) -> dict[str, Allowed]:
 
 
 def growth_verdict(ratio: float, allowed: Allowed) -> str:
-    """Of a number that is exact, as now / then."""
+    """The verdict on an exact number, from now / then."""
     return WORSE if ratio > 1 + allowed.amount + _ROUNDING else FINE
 
 
 def memory_verdict(then: int, now: int, allowed: Allowed, *, same_machine: bool) -> str:
-    """Of peaks, which are not exact; on another kind of machine less so."""
+    """The verdict on memory peaks, which are inexact, more so on another kind of machine."""
     room = allowed.amount + (0.0 if same_machine else MEMORY_ELSEWHERE)
     return WORSE if now > then * (1 + room) + MEMORY_NOISE_BYTES else FINE
 
@@ -145,9 +147,9 @@ def memory_verdict(then: int, now: int, allowed: Allowed, *, same_machine: bool)
 def delegation_verdict(
     then: tuple[int, float], now: tuple[int, float], allowed: Allowed, *, is_timed: bool = False
 ) -> str:
-    """Of the ops that stay outside the delegate, and of the share of MACs inside it.
+    """The verdict on the ops outside the delegate, and on the share of MACs inside it.
 
-    Where the time on the same target is judged too, small ops that left tell nothing more.
+    Where the time on the same target is judged too, small ops that left add nothing to that.
     """
     more_left = not is_timed and now[0] - then[0] > allowed.amount
     fewer_macs = allowed.unit != OFF and then[1] - now[1] > _MACS_LOST
@@ -155,7 +157,7 @@ def delegation_verdict(
 
 
 def accuracy_bound(allowed: Allowed, value: float, unit: str) -> float:
-    """What may be lost, in the unit of a metric of which the baseline has `value`."""
+    """The allowed loss, in the unit of a metric whose baseline is `value`."""
     if allowed.unit == "pt" and unit != "share":
         raise BadInput(
             "{allow}: this metric is no share and has no points; give a share of its value, as in "
@@ -166,8 +168,8 @@ def accuracy_bound(allowed: Allowed, value: float, unit: str) -> float:
 
 
 def accuracy_verdict(difference: Estimate, better: int, bound: float) -> str:
-    """Of the paired difference, now less then; `better` is −1 where less is better, and where 0
-    any difference counts as lost."""
+    """The verdict on the paired difference, now minus then. `better` is −1 where less is better;
+    for 0 any difference counts as a loss."""
     if any(math.isnan(number) for number in difference):
         return UNCLEAR
     lost, least, _ = accuracy_loss(difference, better)
@@ -177,7 +179,7 @@ def accuracy_verdict(difference: Estimate, better: int, bound: float) -> str:
 
 
 def accuracy_loss(difference: Estimate, better: int) -> Estimate:
-    """How much worse a difference is, and the ends of its interval."""
+    """The loss in a difference, with its interval."""
     value, low, high = difference
     if better:
         lost = (-value, -high, -low) if better > 0 else (value, low, high)
@@ -186,7 +188,7 @@ def accuracy_loss(difference: Estimate, better: int) -> Estimate:
 
 
 def ratio_change(now: Sequence[float], then: Sequence[float]) -> Estimate:
-    """How many times a ratio has grown between two runs of blocks, with its 95 % interval."""
+    """The factor by which a ratio has grown between two runs of blocks, with its 95 % interval."""
     later, earlier = Ratio(tuple(now)), Ratio(tuple(then))
     value = later.value / earlier.value
     widths: list[float] = []
@@ -201,14 +203,14 @@ def ratio_change(now: Sequence[float], then: Sequence[float]) -> Estimate:
 
 
 class LatencyChange(NamedTuple):
-    """How many times longer, by the clock that tells it best."""
+    """The factor by which the time has grown, by the most precise clock."""
 
     clock: str
     times: Estimate
 
 
 def latency_change(now: Clocks, then: Clocks) -> LatencyChange:
-    """By the clock with the narrowest interval, of those that both have."""
+    """The change by the clock with the narrowest interval, among the clocks that both runs have."""
     found = [
         LatencyChange(name, ratio_change(now[name], then[name])) for name in now if name in then
     ]
@@ -218,14 +220,14 @@ def latency_change(now: Clocks, then: Clocks) -> LatencyChange:
 
 
 def change_verdict(change: Estimate, allowed: Allowed) -> str:
-    """Worse or fine where the whole interval is."""
+    """Worse or fine where the whole interval agrees; otherwise unclear."""
     if change.low > 1 + allowed.amount:
         return WORSE
     return FINE if change.high <= 1 + allowed.amount else UNCLEAR
 
 
 class LatencyLook(NamedTuple):
-    """What all that was timed so far says; `is_above` where all of the interval is too slow."""
+    """The result of all timing so far; `is_above` where the whole interval is too slow."""
 
     verdict: str
     change: LatencyChange
@@ -236,8 +238,8 @@ class LatencyLook(NamedTuple):
 def judge_latency(chunks: Iterable[Clocks], then: Clocks, allowed: Allowed) -> LatencyLook:
     """Takes chunk by chunk until the answer is clear, or there are no more.
 
-    Fine ends it at once. Worse has to be said twice in a row, and the chunk that came in between
-    has to be above the allowance by itself: a disturbance that lasted for one look is no alarm.
+    A fine result ends the timing at once. A worse result must come twice in a row, and the chunk
+    between must exceed the allowance by itself: a disturbance during one look is no alarm.
     """
     gathered: dict[str, tuple[float, ...]] = {}
     look = LatencyLook(UNCLEAR, latency_change({}, then), {})
@@ -257,14 +259,15 @@ def judge_latency(chunks: Iterable[Clocks], then: Clocks, allowed: Allowed) -> L
 
 
 def join_clocks(a: Clocks, b: Clocks) -> dict[str, tuple[float, ...]]:
-    """The blocks of both, by the clocks that both have; one without any does not count."""
+    """Joins the blocks of two timings, by the clocks that both have; a timing without clocks is
+    ignored."""
     if not a or not b:
         return dict(a or b)
     return {name: (*a[name], *b[name]) for name in a if name in b}
 
 
 def overall(verdicts: Iterable[str], *, strict: bool = False) -> str:
-    """One verdict for all: the worst. Strictly, what is not clear is worse."""
+    """The worst of all verdicts; with `strict`, unclear counts as worse."""
     found = set(verdicts)
     if WORSE in found or (strict and found & {UNCLEAR, UNKNOWN}):
         return WORSE

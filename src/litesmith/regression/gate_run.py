@@ -1,4 +1,4 @@
-"""Is a model worse than its baseline allows? One check a quantity, each with its evidence."""
+"""Is a model worse than its baseline allows? One check per quantity, each with its evidence."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,8 +62,8 @@ from litesmith.units import (
 class Gated:
     """All checks of a model.
 
-    host    the machine of now
-    notes   what is to be known about the comparison
+    host    the present machine
+    notes   remarks on the comparison
     report  the page, where one was asked for
     """
 
@@ -82,7 +82,7 @@ class Gated:
 
     @property
     def verdict(self) -> str:
-        """ok, worse or unclear."""
+        """The verdict: ok, worse or unclear."""
         return overall((check.verdict for check in self.checks), strict=self.strict)
 
     @property
@@ -117,11 +117,11 @@ class Gated:
         return phrase("{name} is within what {file} allows{doubt}", name, file, doubt)
 
     def to_rows(self) -> list[dict[str, object]]:
-        """One row a check, for a data frame."""
+        """One row per check, for a data frame."""
         return [check.row() for check in self.checks]
 
     def to_json(self) -> dict[str, object]:
-        """Everything, as `--json` prints it."""
+        """The checks as `--json` prints them."""
         return {
             "schema": 1,
             "verdict": self.verdict,
@@ -138,9 +138,9 @@ class Gated:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Renewed:
-    """A baseline that was written.
+    """A newly written baseline.
 
-    command  what holds the next model against it
+    command  the command that compares the next model with it
     """
 
     path: Path
@@ -156,7 +156,7 @@ class Renewed:
         return phrase("{path}: the baseline is {name}", self.path, name)
 
     def to_rows(self) -> list[dict[str, str]]:
-        """One row a quantity: what the baseline has of it, and how much worse it may get."""
+        """One row per quantity: the baseline's value, and how much worse it may get."""
         return [
             {"quantity": quantity, "title": title, "baseline": words, "allowed": allowed.text}
             for quantity, title, words in known_quantities(self.baseline)
@@ -164,7 +164,7 @@ class Renewed:
         ]
 
     def to_json(self) -> dict[str, object]:
-        """What was written, as `--json` prints it."""
+        """The baseline as `--json` prints it."""
         made = self.baseline
         return {
             "schema": 1,
@@ -180,8 +180,9 @@ class Renewed:
 def renew_baseline(
     path: Path, model: Path, data: Data | None, manner: GateSettings, *, called: str = ""
 ) -> Baseline:
-    """Measures a model and writes what later ones are held against; what was allowed stays, and
-    so does the target, which is cpu:1 at first. The record calls the model as its file, or so."""
+    """Measures a model and writes the baseline for later ones. Earlier allowances and the earlier
+    target stay; a new baseline has the target cpu:1. The record names the model's file, or
+    `called`."""
     refuse_unwritable(path)
     kept = kept_baseline(path)
     content, target = load(model), manner.on or (kept.target if kept else Target())
@@ -217,7 +218,7 @@ def renew_baseline(
 def _allowances(
     kept: Baseline | None, own_scores: Scores | None, manner: GateSettings
 ) -> dict[str, Allowed]:
-    """What is asked for now, else what was allowed before, else the usual."""
+    """The allowances asked for now, else the earlier ones, else the defaults."""
     usual = {name: Allowed.parse(name, row.usual) for name, row in QUANTITIES.items()}
     allowed = {**usual, **(kept.allowed if kept is not None else {})}
     has_points = own_scores is None or own_scores.unit == "share"
@@ -229,7 +230,7 @@ def _allowances(
 def _timed_baseline(
     model: Path, content: Model, target: Target, manner: GateSettings
 ) -> tuple[str, Timing | None, str]:
-    """The workload, the model's ratio to it, and why there is none where there is none."""
+    """The workload, the model's ratio to it, and the reason where there is none."""
     workload = pack_workload(content)
     with temporary_file(unpack_workload(workload), "workload.tflite") as reference:
         try:
@@ -242,7 +243,7 @@ def _timed_baseline(
 
 
 def run_gate(path: Path, model: Path, data: Data | None, manner: GateSettings) -> Gated:
-    """Every quantity of a model against the baseline in a file."""
+    """Checks every quantity of a model against the baseline in a file."""
     baseline = read_baseline(path)
     if manner.on is not None and manner.on != baseline.target:
         raise BadInput(
@@ -299,7 +300,7 @@ def _notes(case: GateCase) -> tuple[str, ...]:
 
 
 def known_quantities(made: Baseline) -> list[tuple[str, str, str]]:
-    """Quantity, title and words of all that a baseline has."""
+    """The name, title and value in words of every quantity in a baseline."""
     scores, timing = made.scores, made.timing
     accuracy = phrase("none: {unscored}", made.unscored)
     if scores is not None:

@@ -1,5 +1,5 @@
 """What a smaller model really saves: on disk, in a download, in MACs and in time, side by side; and
-who skips its zeros, op by op."""
+which kernels skip its zeros, op by op."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -32,11 +32,11 @@ _SECONDS = 1.0
 _SLOW_SECONDS = 0.05  # a run as long as this is its own warm-up
 MOST_SECONDS = 0.5
 
-# So much more of all weights must be zero, or so few of the different ones be left, that someone
-# may hope it is faster.
+# A file with this many more zeros, or with this small a share of the distinct values, raises the
+# hope that it is faster.
 _MORE_ZEROS, _FEWER_VALUES = 0.02, 0.5
 
-# Times after / before from here to 1 are not much faster.
+# Ratios of time after / time before from here to 1 are hardly faster.
 _HARDLY = 0.95
 
 _MULTIPLIED = phrase("are multiplied like any number here")
@@ -44,7 +44,7 @@ _MULTIPLIED = phrase("are multiplied like any number here")
 
 @dataclass(frozen=True)
 class Costs:
-    """What one file weighs."""
+    """The sizes of one file."""
 
     bytes: int
     gzip_bytes: int
@@ -54,7 +54,7 @@ class Costs:
 
     @property
     def layers(self) -> "Costs":
-        """The same with the weights of layers alone."""
+        """The same sizes for the weights of layers alone."""
         return replace(self, weights=tuple(facts for facts in self.weights if facts.is_layer))
 
     @property
@@ -71,7 +71,7 @@ class Costs:
 
     @property
     def values(self) -> int:
-        """Different numbers of each weight, summed."""
+        """The number of distinct values in each weight, summed."""
         return sum(facts.values for facts in self.weights)
 
     @property
@@ -101,10 +101,10 @@ class Latency:
 
 @dataclass(frozen=True)
 class Shrunk:
-    """A file and what was made of it.
+    """A file and the smaller one made from it.
 
-    promises  layers whose zeros or codes were to stay, and what the written file lost of them
-    latency   None where it was not measured, and `untimed` says why
+    promises  layers whose zeros or codes had to stay, and what the written file lost of them
+    latency   None where it was not measured; `untimed` says why
     """
 
     before: Costs
@@ -115,12 +115,12 @@ class Shrunk:
 
     @property
     def is_verified(self) -> bool:
-        """True where every zero and code that was to stay is in the written file."""
+        """True where every promised zero and code is in the written file."""
         return not self.promises.broken
 
     @property
     def verdict(self) -> str:
-        """Whether it is faster, in words, and what has no part in it."""
+        """Whether the smaller file is faster, in words, and which savings have no part in that."""
         if self.latency is None:
             return self._told(phrase("not measured: {untimed}", self.untimed))
         ratio, (low, _) = self.latency.ratio, self.latency.ratio.interval
@@ -141,7 +141,7 @@ class Shrunk:
         return self._told(phrase("within the noise") if ratio.verdict == SAME else ratio.verdict)
 
     def to_json(self) -> dict[str, object]:
-        """What the written file costs; `zeros` is a count, `zero_share` their share of all
+        """The costs of the written file; `zeros` is a count, `zero_share` the share of all
         weights."""
         return {
             **self.after.to_json(),
@@ -161,7 +161,7 @@ class Shrunk:
 
     @property
     def _idle(self) -> str:
-        """What is smaller in this file, but not for the processor; "" where nothing is."""
+        """The savings in this file that mean nothing to the processor; "" where there are none."""
         before, after = self.before.layers, self.after.layers
         if after.macs != before.macs or any(facts.sparse for facts in after.weights):
             return ""
@@ -174,7 +174,7 @@ class Shrunk:
 
 
 def latency_facts(latency: Latency | None, told: str) -> dict[str, object]:
-    """Times for JSON, with a verdict in words, or why there are none."""
+    """The times for JSON, with a verdict in words, or the reason why there are none."""
     facts: dict[str, object] = {"ratio": None, "low": None, "high": None, "verdict": told}
     if latency is None:
         return facts
@@ -214,11 +214,11 @@ def shrunk(
     most_seconds: float = MOST_SECONDS,
     progress: Progress = silent,
 ) -> Shrunk:
-    """Weighs two files and times them, in so many runs or for about a second; `patient` times slow
-    ones too, whose run takes longer than `most_seconds`.
+    """Weighs two files and times them, in this many runs or for about a second; `patient` also
+    times slow files, whose run takes longer than `most_seconds`.
 
-    `promised` are the models that a recipe went through: their zeros and codes, like those of the
-    first file, are looked for in the second.
+    `promised` are the models that a recipe went through: the second file must contain their zeros
+    and codes, like those of the first file.
     """
     models = load(before), load(after)
     costs = [_costs(path, model) for path, model in zip((before, after), models, strict=True)]
@@ -252,7 +252,7 @@ def time_pair(
     progress: Progress = silent,
     seconds: float = _SECONDS,
 ) -> tuple[Latency | None, str]:
-    """The times of two contenders, or why there are none."""
+    """Times two contenders in turns; returns the reason where that is not possible."""
     try:
         with ThreadPoolExecutor() as pool:
             list(pool.map(_probe, group))
@@ -271,7 +271,7 @@ def time_pair(
 
 
 def _run_seconds(group: Sequence[Contender]) -> float:
-    """About how long the slower one takes: its first run."""
+    """The approximate time of the slower contender, by its first run."""
     order, once = range(len(group)), Quota(runs=1, warmup_runs=0)
     loads = one_load(group, order, once, np.random.default_rng(0))
     return max(min(load.first_us, load.median_us) for load in loads) / 1e6
@@ -286,8 +286,8 @@ def arm_facts(model: Model) -> list[dict[str, object]]:
 
 
 def skipping_facts(model: Model) -> list[dict[str, object]]:
-    """For each layer, the zeros that make it faster with kernels of ours; `even` is None where it
-    is never faster."""
+    """For each layer, its zeros as Litesmith's own kernels see them; `even` is the share from which
+    these kernels are faster, None where they never are."""
     return [
         {
             "op": plain(op_name(one.op)),

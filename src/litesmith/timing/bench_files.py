@@ -1,4 +1,4 @@
-"""What a bench leaves in files: rows of a table, and a log with every sample."""
+"""The files of a bench: rows of a table, and a log with every sample."""
 
 import csv
 import io
@@ -16,7 +16,7 @@ from litesmith.timing.latency import Bench
 
 
 def write_csv(path: Path, done: Bench) -> None:
-    """Writes one row a contender, and how many other processes were busy meanwhile."""
+    """Writes one row per contender, with the number of other busy processes."""
     rows = [{**row, "competitors": busy} for run, busy in _runs(done) for row in run.to_rows()]
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]))
@@ -36,12 +36,12 @@ def append_log(path: Path, done: Bench) -> None:
 
 
 def _runs(done: Bench) -> list[tuple[Bench, int]]:
-    """Every interleaved run, and how many competitors it had."""
+    """Every interleaved run, with its number of competitors."""
     return [(one.bench, one.competitors) for one in done.situations] or [(done, 0)]
 
 
 def append_partial(path: Path | None, lost: Lost, device: str) -> None:
-    """Adds the times that came before a device was lost, and notes on the error where they are."""
+    """Logs the times measured before a device was lost, and adds their place to the error."""
     count = sum(map(len, lost.samples))
     if not count:
         return

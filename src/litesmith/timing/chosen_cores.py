@@ -1,4 +1,4 @@
-"""Which cores threads run on, where a processor has fast and slow ones."""
+"""Chooses the cores that threads run on, where a processor has fast and slow ones."""
 
 import os
 import re
@@ -16,8 +16,8 @@ _RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 
 @contextmanager
 def on_cores(text: str | None) -> Generator[None]:
-    """All that is started meanwhile runs on these cores: big, little, or numbers such as 0-3,6;
-    None for wherever the system puts it."""
+    """Pins everything started inside the block to these cores: big, little, or numbers such as
+    0-3,6. None leaves the choice to the system."""
     if text is None:
         yield
         return
@@ -31,7 +31,7 @@ def on_cores(text: str | None) -> Generator[None]:
 
 
 def choose_cores(text: str, known: CoreKinds, usable: frozenset[int]) -> frozenset[int]:
-    """The cores that a text stands for, all of which this process may use."""
+    """Parses a text into cores, all of which this process may use."""
     kinds = _usable(known, usable)
     if text in (BIG, LITTLE):
         if len(kinds) < 2:
@@ -62,13 +62,13 @@ def choose_cores(text: str, known: CoreKinds, usable: frozenset[int]) -> frozens
 
 
 def describe_cores(known: CoreKinds, usable: frozenset[int]) -> str:
-    """The kinds of cores that threads may run on, the fastest first; "" where all are alike."""
+    """The kinds of cores that threads may run on, fastest first; "" where all cores are alike."""
     kinds = _usable(known, usable)
     return " + ".join(f"{len(kind)} ({list_cores(kind)})" for kind in kinds) if kinds[1:] else ""
 
 
 def mixed_cores(target: object) -> str:
-    """What is unclear about a target's threads on this machine; "" where nothing is."""
+    """Says which cores a target's threads may land on, where that is unclear; "" elsewhere."""
     if not can_pin():
         return ""
     told = describe_cores(core_kinds(), frozenset(os.sched_getaffinity(0)))
@@ -84,7 +84,7 @@ def mixed_cores(target: object) -> str:
 
 
 def list_cores(cores: frozenset[int] | tuple[int, ...]) -> str:
-    """Numbers in short: 0-3,6."""
+    """Abbreviates core numbers, as in 0-3,6."""
     parts: list[list[int]] = []
     for core in sorted(cores):
         if parts and core == parts[-1][-1] + 1:

@@ -1,4 +1,4 @@
-"""The clock of every measurement: how long a call takes, with nothing of Python's in between."""
+"""The clock of every measurement: the time of a call, without Python's own work in between."""
 
 import gc
 from collections.abc import Callable, Generator
@@ -7,7 +7,7 @@ from time import perf_counter_ns
 
 
 def time_call(call: Callable[[], object]) -> float:
-    """Microseconds of one call; what it returns is dropped outside of them."""
+    """Microseconds of one call; its result is dropped after the clock has stopped."""
     start = perf_counter_ns()
     result = call()
     spent = perf_counter_ns() - start
@@ -17,7 +17,7 @@ def time_call(call: Callable[[], object]) -> float:
 
 @contextmanager
 def pause_collection() -> Generator[None]:
-    """Python's garbage collector does not run meanwhile."""
+    """Pauses Python's garbage collector inside the block."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,5 @@
-"""Times from the devices of a cluster: a group takes turns whole on one of them, with it alone."""
+"""Times from the devices of a cluster: a whole group takes turns on one device, which runs nothing
+else."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -19,15 +20,16 @@ T = TypeVar("T")
 
 
 class Timed(NamedTuple):
-    """What was measured, and the name of the device; "" for this machine."""
+    """The measurements, and the name of the device; "" for this machine."""
 
     bench: Bench
     device: str = ""
 
 
 def machine_of(engine: Engine | None, target: Target | Address | None) -> str:
-    """The machine that times come from, without what changes from minute to minute; raises where a
-    cluster has none. What it does not run itself is timed or compiled from here."""
+    """The machine that provides the times, without facts that change from minute to minute; raises
+    where the cluster has none. Targets that a cluster cannot run are timed or compiled from here.
+    """
     if engine is None or not isinstance(target, Target):
         return machine_here()
     return "; ".join(sorted({*engine.on_devices(phrase("a look at the machine"), machine_here)}))
@@ -41,7 +43,7 @@ def measure_on(
     *,
     memory: bool = True,
 ) -> Timed:
-    """Times contenders in turns: here, or on a device of the cluster. What runs over ssh or adb has
+    """Times contenders in turns: here, or on a device of the cluster. A target over ssh or adb has
     a device of its own, which this machine reaches."""
     if engine is None or not all(isinstance(one.target, Target) for one in group):
         return Timed(measure(group, rule, progress, memory))
@@ -81,7 +83,7 @@ def run_alone(
     source: Source,
     *more: object,
 ) -> T:
-    """`work(source, *more)`, which takes times or looks at memory: here, or alone on a device."""
+    """Calls `work(source, *more)`, which measures time or memory: here, or alone on a device."""
     if engine is None:
         return work(source, *more)
     key = source_digest(source)

@@ -1,4 +1,4 @@
-"""What feeding inputs and reading outputs costs, by each way that Python has to do it."""
+"""The cost of feeding inputs and reading outputs, for each way that Python offers."""
 
 # pyright: reportMissingTypeStubs=false, reportUnknownArgumentType=false
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -32,7 +32,7 @@ Deed = Callable[[], object]
 
 
 class Way(NamedTuple):
-    """A way to feed, run and read, with the bytes that it copies for one run."""
+    """A way to feed, run and read, with the bytes that it copies per run."""
 
     feed: Deed
     run: Deed
@@ -42,7 +42,8 @@ class Way(NamedTuple):
 
 @dataclass(frozen=True)
 class Copies:
-    """What a way took: microseconds, medians of interleaved rounds; or why it was not taken."""
+    """The times of one way, in microseconds (medians of interleaved rounds); or why it was not
+    measured."""
 
     way: str
     feed_us: float = 0.0
@@ -53,7 +54,7 @@ class Copies:
 
     @property
     def share(self) -> float:
-        """Feeding and reading as a share of the whole."""
+        """Feeding and reading as a share of the total."""
         moving = self.feed_us + self.read_us
         return moving / (moving + self.run_us) if moving else 0.0
 
@@ -77,9 +78,10 @@ _Values = tuple[str, float, float, float, int, str]
 def time_copies(
     path: str | os.PathLike[str], target: Target = _TARGET, *, seconds: float = _SECONDS
 ) -> tuple[Copies, ...]:
-    """Every way on the same values, in turns, for about so long.
+    """Times every way on the same values, in turns, for about this many seconds.
 
-    It happens in a child process, because the wheel's objects talk when they die.
+    The measurement happens in a child process, because the wheel's objects print when they are
+    deleted.
     """
     if target.kind != "cpu" or target.kernels != "xnnpack":
         raise BadInput("target {target}: copies are measured on cpu:THREADS", target)
@@ -108,7 +110,7 @@ def _in_turns(ways: dict[str, Way], seconds: float) -> list[Copies]:
     end = perf_counter() + seconds
     rounds = 0
     while rounds < _LEAST_ROUNDS or perf_counter() < end:
-        # One direction and back: nobody always follows the same neighbour.
+        # The direction alternates, so that no way always follows the same neighbour.
         for name, way in list(ways.items())[:: -1 if rounds % 2 else 1]:
             times[name].append(tuple(map(time_call, (way.feed, way.run, way.read))))
         rounds += 1
@@ -120,7 +122,7 @@ def _in_turns(ways: dict[str, Way], seconds: float) -> list[Copies]:
 
 
 class _Skipped(Exception):
-    """A way that this model cannot take."""
+    """A way that does not work for this model."""
 
 
 def _cause(error: Exception) -> str:
@@ -213,7 +215,7 @@ def _assigned(path: str, session: Session, values: list[Array]) -> Way:
 
 
 def _in_place(path: str, session: Session, values: list[Array]) -> Way:
-    """The application computes its input where the model reads it."""
+    """The application computes its input directly in the model's memory."""
     return Way(
         lambda: [port.array for port in session.runner.inputs],
         session.run,
@@ -227,7 +229,7 @@ def _outputs(session: Session) -> list[Array]:
 
 
 def _hidden_bytes(session: Session) -> int:
-    """What a session copies inside of its run, where the runtime cannot share memory."""
+    """The bytes that a session copies during its run, where the runtime cannot share memory."""
     if not session.copies:
         return 0
     ports = (*session.runner.inputs, *session.runner.outputs)

@@ -1,4 +1,4 @@
-"""The machine that numbers come from, and what about it makes them noisy."""
+"""The machine that measures, and what makes it noisy."""
 
 import os
 import platform
@@ -29,20 +29,21 @@ from litesmith.units import bytes_text, percent_text
 _GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 _RAPL = Path("/sys/class/powercap")
 
-# A share of the highest clock under which a core is held back, as systems do against heat.
+# A core below this share of its highest clock is held back, as systems do against heat.
 _WHOLE_CLOCK = 0.95
 
-# A share of the cores' time above which other programs disturb ours.
+# Other programs disturb measurements when they use more than this share of the cores' time.
 _BUSY = 0.1
 
-# How long a look takes, and how long it may stand for the looks that follow: a command that
-# measures ten times in a row looks once.
+# How long the machine is observed, and how long the observation stays valid: a command that
+# measures ten times in a row observes once.
 LOOK_SECONDS, _LOOK_STANDS_SECONDS = 0.2, 5.0
 
 
 @dataclass(frozen=True)
 class Host:
-    """Facts that a time means nothing without; "" and 0 stand for what the system does not tell."""
+    """The facts without which a time means nothing; "" and 0 stand for what the system does not
+    report."""
 
     cpu: str
     cores: int
@@ -73,12 +74,13 @@ class Host:
         )
 
     def facts(self) -> dict[str, str | int | float]:
-        """The same by name, for JSON."""
+        """The facts by name, for JSON."""
         return asdict(self)
 
 
 def host(look_seconds: float = LOOK_SECONDS) -> Host:
-    """This machine, now; looked at for so long to tell how busy it is, with 0 not at all."""
+    """Describes this machine as it is now; observes its load for `look_seconds`, or not at all for
+    0."""
     return Host(
         cpu=cpu_name(),
         cores=usable_cores(),
@@ -94,7 +96,7 @@ def host(look_seconds: float = LOOK_SECONDS) -> Host:
 
 
 def machine_here() -> str:
-    """This machine in a line, without what changes from minute to minute."""
+    """This machine in one line, without facts that change from minute to minute."""
     return str(replace(host(look_seconds=0), load=0.0))
 
 
@@ -143,11 +145,12 @@ def noise(facts: Host, targets: Sequence[Target]) -> tuple[str, ...]:
 
 
 def energy_joules() -> float | None:
-    """Joules that the processor packages have used since some start; None where it cannot be read.
+    """The energy in joules that the processor packages have used since an arbitrary start; None
+    where it cannot be read.
 
-    The counters wrap round after minutes to hours; a difference that is negative is to be dropped.
+    The counters wrap around after minutes to hours; a negative difference must be dropped.
     """
-    # Zones of the whole platform contain the packages, so that a sum of all would count twice.
+    # Zones of the whole platform contain the packages; summing all zones would count these twice.
     zones = [
         zone
         for zone in _RAPL.glob("intel-rapl:*")
@@ -172,8 +175,8 @@ def _load() -> float:
 
 @lru_cache(maxsize=1)
 def _busy(look_seconds: float, period: int) -> float:
-    """What the cores do while this process sleeps, once in a period of time; the last minute's
-    load where that is not told. The load alone would count the run before this one."""
+    """The share of busy cores while this process sleeps, once per period; where the system does not
+    report it, the load of the last minute. The load alone would include the preceding run."""
     before = _ticks()
     if before is None:
         return min(1.0, _load() / usable_cores())
@@ -183,7 +186,7 @@ def _busy(look_seconds: float, period: int) -> float:
 
 
 def _ticks() -> tuple[int, int] | None:
-    """Idle and all clock ticks of all cores since the start; None where the system tells none."""
+    """Idle ticks and all ticks of all cores since the start; None where the system reports none."""
     words = read_text(Path("/proc/stat")).partition("\n")[0].split()
     if len(words) < 6:
         return None

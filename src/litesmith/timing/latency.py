@@ -1,4 +1,4 @@
-"""How long a model takes on a target, and which of several is faster."""
+"""How long a model takes on a target, and which of several models is faster."""
 
 import hashlib
 import os
@@ -42,8 +42,8 @@ from litesmith.timing.statistics import (
 from litesmith.timing.turns import Contender, Load, Quota, one_load, times_of
 from litesmith.units import time_interval_text, time_text
 
-# An interval needs six values. One contender gives a value a load, a pair of contenders a value
-# for two loads of mirrored order. Twelve values are the usual: fewer make intervals wide.
+# An interval needs six values. A single contender yields one value per load, a pair of contenders
+# one value per two loads of mirrored order. Twelve values are usual: fewer make intervals wide.
 _LEAST, _USUAL = 6, 12
 
 Json = dict[str, object]
@@ -51,11 +51,11 @@ Json = dict[str, object]
 
 @dataclass(frozen=True)
 class Rule:
-    """When to stop: after so many runs, so many seconds, or once the 95 % interval is narrow.
+    """When to stop: after some runs, after some seconds, or once the 95 % interval is narrow.
 
     The interval is that of the ratio where there are several contenders, and that of the median
-    where there is one; its width is meant as a share of the value. Before the first run the machine
-    is watched for `look_seconds`, to tell how busy others keep it.
+    where there is one; its width is relative to the value. Before the first run, the machine is
+    observed for `look_seconds`, to tell how busy other programs keep it.
     """
 
     runs: int | None = None
@@ -85,9 +85,9 @@ class Rule:
 
 @dataclass(frozen=True, repr=False)
 class Result:
-    """One contender: what it took on each of its loads.
+    """One contender, with its times on each of its loads.
 
-    times  of all contenders of the run, among which this one is at `place`
+    times  the times of all contenders of the run, among which this one is at `place`
     """
 
     contender: Contender
@@ -102,7 +102,7 @@ class Result:
 
     @property
     def sentence(self) -> str:
-        """The model, its target and its usual time, in a few words."""
+        """The model, its target and its usual time in a few words."""
         time = time_interval_text(self.percentile_us(50), *self.interval_us)
         return phrase("{name} on {target}: {time}", Path(self.model).name, self.target, time)
 
@@ -124,12 +124,12 @@ class Result:
 
     @property
     def runs(self) -> int:
-        """Counted runs, also those whose samples are not kept."""
+        """The number of counted runs, including those whose samples are not kept."""
         return sum(len(turn.times_us) for load in self.loads for turn in load.turns)
 
     def percentile_us(self, rank: float) -> float:
-        """The median is that of the calm turns, from which comparisons come too; others are of all
-        samples, and no less than the median."""
+        """A percentile of the time. The median comes from the calm turns, like the comparisons;
+        other percentiles come from all samples, and are no less than the median."""
         usual = self.times.us(self.place)
         return usual if rank == 50 else max(usual, percentile(self.samples_us, rank))
 
@@ -145,13 +145,14 @@ class Result:
 
     @property
     def joules(self) -> float | None:
-        """Joules of a run, of the whole machine; None where it has no counter to read."""
+        """The energy of a run in joules, for the whole machine; None where there is no counter to
+        read."""
         used = [t.joules for load in self.loads for t in load.turns if t.joules is not None]
         return sum(used) / len(used) if used else None
 
     @property
     def numbers(self) -> LatencyRow:
-        """Everything but the samples."""
+        """All numbers, without the samples."""
         low, high = self.interval_us
         return LatencyRow(
             model=self.model,
@@ -174,7 +175,7 @@ class Result:
         )
 
     def row(self) -> Row:
-        """The numbers without the samples, by name."""
+        """The numbers by name, without the samples."""
         return encode_fields(self.numbers)
 
     def to_json(self) -> Json:
@@ -182,7 +183,7 @@ class Result:
         return {**self.row(), "samples_us": self.samples_us}
 
     def trial(self) -> Trial[BenchTrial]:
-        """The evidence: the samples, evenly thinned beyond a thousand a load, and their place."""
+        """The evidence: the samples, thinned evenly to a thousand per load, and their place."""
         samples = {
             "latency": self.samples_us,
             "latency_by_load": tuple(load.median_us for load in self.loads),
@@ -216,7 +217,7 @@ class Comparison:
 
     @property
     def sentence(self) -> str:
-        """Whether b is faster, and by how much."""
+        """Whether b is faster, and by how much, in words."""
         return phrase(
             "{name} on {target}: {speed} ({times})",
             Path(self.b.name).name,
@@ -227,7 +228,7 @@ class Comparison:
 
     @property
     def numbers(self) -> ComparedTimes:
-        """The numbers with the ratios of the blocks, from which the interval can be had again."""
+        """The numbers, with the ratios of the blocks, from which the interval can be computed."""
         low, high = self.ratio.interval
         a_us, b_us = self.ratio.us or (None, None)
         return ComparedTimes(
@@ -254,10 +255,10 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Situation:
-    """A model at several thread counts, beside so many busy processes.
+    """A model at several thread counts, beside some busy processes.
 
     bench    the thread counts, in turns
-    threads  the count to use, for these reasons
+    threads  the recommended count, with reasons
     """
 
     competitors: int
@@ -274,7 +275,7 @@ class Situation:
         return phrase("beside {competitors} busy processes", self.competitors)
 
     def rows(self) -> list[Row]:
-        """One row a thread count. Joules are of the whole machine."""
+        """One row per thread count; joules are of the whole machine."""
         return [
             encode_fields(
                 ThreadsRow(
@@ -301,11 +302,11 @@ class Situation:
 
 @dataclass(frozen=True, repr=False)
 class Bench:
-    """Everything of one interleaved run.
+    """The results of one interleaved run.
 
     comparisons  each of the other contenders against the first
-    situations   the thread counts, alone and beside a load, where they were asked for
-    copies       what feeding and reading cost by each way, where that was asked for
+    situations   the thread counts, alone and beside other programs, where requested
+    copies       the cost of feeding and reading by each way, where requested
     """
 
     results: tuple[Result, ...]
@@ -320,17 +321,17 @@ class Bench:
 
     @property
     def sentence(self) -> str:
-        """What it comes to, in a line."""
+        """The result in one line."""
         if not self.comparisons:
             return join((result.sentence for result in self.results), "; ")
         return join((comparison.sentence for comparison in self.comparisons), "; ")
 
     def to_rows(self) -> list[Row]:
-        """One row a contender, for a data frame."""
+        """One row per contender, for a data frame."""
         return [result.row() for result in self.results]
 
     def to_json(self) -> Json:
-        """Everything, as `--json` prints it."""
+        """The results as `--json` prints them."""
         shown: Json = {
             "schema": 1,
             "results": [result.to_json() for result in self.results],
@@ -348,7 +349,7 @@ class Bench:
 def list_contenders(
     models: Source | Sequence[Source], on: str | Target | Sequence[str | Target] = "cpu:1"
 ) -> tuple[Contender, ...]:
-    """Every model on every target."""
+    """Pairs every model with every target."""
     alone = isinstance(models, str | os.PathLike | bytes | bytearray | memoryview | Model)
     sources = cast(Sequence[Source], [models] if alone else models)
     texts = on.split(",") if isinstance(on, str) else [on] if isinstance(on, Target) else on
@@ -363,7 +364,7 @@ def list_contenders(
 
 
 def parse_place(text: str | Target) -> Target | Address:
-    """Where a text says that a model runs: here, or on a device."""
+    """Parses the place where a model runs: here, or on a device."""
     if isinstance(text, str) and is_address(text):
         return parse(text)
     return Target.parse(text)
@@ -389,7 +390,7 @@ def _contender(source: Source, target: Target | Address, number: int) -> Contend
 def measure(
     group: Sequence[Contender], rule: Rule, progress: Progress = silent, memory: bool = True
 ) -> Bench:
-    """Times a group of contenders in turns until the rule says stop."""
+    """Times a group of contenders in turns until the rule stops it."""
     machine = host(rule.look_seconds)
     here = [one.target for one in group if isinstance(one.target, Target)]
     peaks = [
@@ -405,14 +406,14 @@ def measure(
 
 
 def with_advice(done: Bench) -> Bench:
-    """The bench, with a warning where the machine was too busy to tell."""
+    """Adds a warning to the bench where the machine was too busy to tell."""
     if all(one.ratio.verdict != UNCLEAR for one in done.comparisons):
         return done
     return replace(done, warnings=(*done.warnings, busy_advice()))
 
 
 def busy_advice() -> str:
-    """What to do where the machine was too busy to tell."""
+    """Advice for a machine that is too busy."""
     return phrase(
         "the machine was busy, so the times are unclear: close other programs and measure "
         "again, or for longer, as with {seconds}",
@@ -426,7 +427,7 @@ def results_of(
     machine: Host,
     peaks: Sequence[int | None],
 ) -> tuple[Result, ...]:
-    """What each contender of one interleaved run took."""
+    """The result of each contender of one interleaved run."""
     times = times_of(group, loads)
     return tuple(
         Result(group[place], own, machine, times, place, peaks[place])
@@ -460,12 +461,12 @@ def _loads(group: Sequence[Contender], rule: Rule, progress: Progress) -> Loads:
 
 
 def _values_to_loads(group_size: int) -> int:
-    """Loads that one value of the interval takes."""
+    """The number of loads behind one value of the interval."""
     return 1 if group_size == 1 else 2
 
 
 def _quota(rule: Rule, group_size: int, number: int) -> Quota:
-    """What the load of this number is to do."""
+    """The quota of the load with this number."""
     usual = _USUAL * _values_to_loads(group_size)
     if rule.runs is not None:
         among = min(usual, rule.runs)
@@ -492,7 +493,7 @@ def _is_enough(group: Sequence[Contender], loads: Loads, rule: Rule, elapsed: fl
 
 
 def _width(times: TurnTimes) -> float:
-    """The widest interval that is still of interest, as a share of its value."""
+    """The width of the widest interval that still matters, relative to its value."""
     if len(times.blocks) == 1:
         return relative_width(times.blocks[0])
     others = range(1, len(times.blocks))

@@ -19,12 +19,12 @@ _WINDOW_SECONDS = 0.004
 _MOST_WARM_UP_SECONDS = 1.0
 _STEADY = 0.98  # a window that is less than 2 % faster than the best so far ends the warm-up
 
-# A phone is asked for so many runs at the least: starting its program takes longer.
+# The least number of runs on a phone, where starting the program takes longer.
 _LEAST_ON_A_PHONE = 20
 
 
 class Taken(NamedTuple):
-    """The times of consecutive runs; CPU time of each (NaN where it is not known), and energy."""
+    """The times of consecutive runs, the CPU time of each (NaN where unknown), and the energy."""
 
     times_us: tuple[float, ...]
     cpu_us: float
@@ -32,7 +32,7 @@ class Taken(NamedTuple):
 
 
 class Seat(Protocol):
-    """A model that is loaded somewhere, warm, and ready for its turns."""
+    """A loaded and warmed-up model, ready for its turns."""
 
     create_us: float
     first_us: float
@@ -44,12 +44,12 @@ class Seat(Protocol):
 
 
 def run_seconds(seat: Seat) -> float:
-    """About how long a run takes, from the end of the warm-up."""
+    """The approximate time of a run, from the end of the warm-up."""
     return median(seat.warmup_us[-5:] or [seat.first_us]) / 1e6
 
 
 class _Here:
-    """In this process."""
+    """A model loaded in this process."""
 
     def __init__(self, source: ReadModel, target: Target, warmup_runs: int | None) -> None:
         start = perf_counter_ns()
@@ -81,7 +81,7 @@ class _Here:
 
 
 class _OverSsh:
-    """In a process on a device, which times the runs itself."""
+    """A model loaded in a process on a device, which times the runs itself."""
 
     note = ""
 
@@ -100,7 +100,8 @@ class _OverSsh:
 
 
 class _OnPhone:
-    """A program of its own for every turn, which tells one time for all its runs."""
+    """A model on a phone, where each turn starts a program that reports one time for all
+    its runs."""
 
     def __init__(self, phone: adb.Phone, source: str | bytes, target: Target) -> None:
         self._phone, self._source, self._target = phone, source, target
@@ -117,8 +118,8 @@ class _OnPhone:
 
 
 class Devices:
-    """The devices of a run, each connected once, when it is first needed; and the models that run
-    here, each read once."""
+    """The devices of a run, each connected on first use; and the models that run here, each read
+    once."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()
@@ -133,7 +134,7 @@ class Devices:
         self._stack.close()
 
     def seat(self, source: str | bytes, place: Target | Address, warmup_runs: int | None) -> Seat:
-        """A model, loaded where it is to run."""
+        """Loads a model where it is to run."""
         if isinstance(place, Target):
             known = source if isinstance(source, str) else id(source)
             if known not in self._read:  # the runtime loads it anew each time, and that is timed
@@ -152,7 +153,8 @@ class Devices:
 
 
 def _warm_up(run: Callable[[], None], runs: int | None) -> list[float]:
-    """Runs so many times, or until a window of runs is no faster than the ones before it."""
+    """Warms up for this many runs, or until a window of runs is no faster than the windows before
+    it."""
     if runs is not None:
         return [time_call(run) for _ in range(runs)]
     times: list[float] = []

@@ -1,4 +1,4 @@
-"""The memory that a model needs of its own: a child process opens it, runs it, and looks."""
+"""The memory that a model itself needs, measured in a child process that opens and runs it."""
 
 import os
 
@@ -16,12 +16,12 @@ _SECONDS = 120.0
 
 
 def peak_bytes(source: str | os.PathLike[str] | bytes | memoryview, target: Target) -> int | None:
-    """How far opening the model and running it twice raises the peak of resident memory.
+    """The increase of peak resident memory from opening the model and running it twice.
 
-    A fresh process runs a model of one op first, so that the interpreter, the runtime's library
-    and its fixed costs are in the start value; then it resets the peak (Linux lets it, elsewhere
-    the growth of ru_maxrss is a lower bound) and opens the model. Pages of the mapped file count
-    once they are touched. None where the system does not tell a peak.
+    A fresh process first runs a model of one op, so that the interpreter, the runtime's library and
+    its fixed costs are part of the baseline. It then resets the peak (on Linux; elsewhere the
+    growth of ru_maxrss is a lower bound) and opens the model. Pages of the mapped file count once
+    they are touched. None where the system does not report a peak.
     """
     if isinstance(source, bytes | memoryview):
         with temporary_file(source) as path:

@@ -1,4 +1,4 @@
-"""How many threads a model should have on this machine, alone and beside other programs."""
+"""How many threads a model should use on this machine, alone and beside other programs."""
 
 import subprocess
 import sys
@@ -23,7 +23,7 @@ from litesmith.timing.latency import (
 from litesmith.timing.statistics import FASTER, SLOWER, UNCLEAR
 from litesmith.units import factor_text, time_text
 
-# Beyond eight threads, every count would take longer than the answer is worth.
+# Beyond eight threads, trying every count would take longer than the answer is worth.
 _COUNTS = (*range(1, 9), 12, 16, 24, 32, 48, 64, 96, 128)
 _RULE = Rule(seconds=5.0)
 
@@ -39,7 +39,7 @@ while os.getppid() == parent:
 
 
 def sweep(model: Source, rule: Rule = _RULE, progress: Progress = silent) -> tuple[Situation, ...]:
-    """Thread counts up to the cores of this process, alone and beside a load that starts here."""
+    """Times thread counts up to the cores of this process, alone and beside a load started here."""
     cores = usable_cores()
     counts = sorted({count for count in _COUNTS if count < cores} | {cores})
     group = list_contenders(model, [Target("cpu", count) for count in counts])
@@ -53,7 +53,8 @@ def sweep(model: Source, rule: Rule = _RULE, progress: Progress = silent) -> tup
 
 @contextmanager
 def competing_load(count: int) -> Generator[tuple[int, ...]]:
-    """So many processes that spin, by their numbers; they end with the block, however it ends."""
+    """Starts this many spinning processes and yields their ids; they end with the block, however it
+    ends."""
     children: list[subprocess.Popen[bytes]] = []
     try:
         for _ in range(count):
@@ -73,7 +74,8 @@ def competing_load(count: int) -> Generator[tuple[int, ...]]:
 
 
 def _situation(bench: Bench, competitors: int) -> Situation:
-    """Alone the usual time decides; beside others the slow runs do, because they are what hurts."""
+    """Recommends a thread count: alone, by the usual time; beside other programs, by the slow runs,
+    which are the ones that hurt."""
     rank = 95 if competitors else 50
     best = bench.results[0]
     for result in bench.results[1:]:
@@ -115,7 +117,7 @@ def _reasons(results: Sequence[Result], best: Result, rank: int) -> tuple[str, .
 
 
 def _beside(best: Result, more: Sequence[Result], rank: int) -> str:
-    """What is to be said of more threads than the fewest."""
+    """A remark on using more threads than the fewest that are as good."""
     if not more:
         return phrase("; there is no other core")
     if any(ratio(best, result, rank).verdict == UNCLEAR for result in more):

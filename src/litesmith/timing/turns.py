@@ -1,16 +1,16 @@
-"""Contenders that take turns, so that what slows one slows all.
+"""Contenders take turns, so that a disturbance slows all of them.
 
-Times of two separate runs differ by load, clock and luck. What follows was learned by comparing
-models with themselves:
+Times of two separate runs differ by load, clock and luck. Comparing models with themselves taught
+the following:
 
-* A load opens every contender anew, because where a model happens to lie in memory makes it faster
-  or slower for as long as it lives there. Loads come in pairs with mirrored orders: who is loaded
-  first lies better.
+* A load opens every contender anew, because its place in memory makes a model faster or slower for
+  as long as it lives there. Loads come in pairs with mirrored orders, because the model that is
+  loaded first gets the better place.
 * In a round each contender has one turn of a few milliseconds; the next round has the mirrored
   order, which cancels the cost of coming second.
 * The first run of a turn is not counted: it pays for what the others left in the caches.
-* Of the rounds of a load the calmer half counts, the same for all contenders: in the others another
-  program may have had the core.
+* Only the calmer half of a load's rounds counts, the same rounds for all contenders: during the
+  others another program may have had the core.
 """
 
 from collections.abc import Iterator, Sequence
@@ -46,7 +46,7 @@ class Contender:
 
 @dataclass(frozen=True)
 class Quota:
-    """How long a load lasts: so many seconds, or so many counted runs of each contender."""
+    """The length of a load: seconds, or counted runs of each contender."""
 
     seconds: float = 0.1
     runs: int | None = None
@@ -55,7 +55,7 @@ class Quota:
 
 @dataclass(frozen=True)
 class Turn:
-    """The times of consecutive runs, and where in its round the turn came."""
+    """The times of consecutive runs, and the position of the turn in its round."""
 
     times_us: tuple[float, ...]
     position: int
@@ -79,7 +79,7 @@ class Load:
 
     @property
     def samples_us(self) -> tuple[float, ...]:
-        """Counted runs; of more than a thousand, an evenly spaced thousand."""
+        """The counted runs; beyond a thousand, an evenly spaced thousand of them."""
         every = [time for turn in self.turns for time in turn.times_us]
         step = -(-len(every) // _MOST_SAMPLES_A_LOAD)
         return tuple(every[::step])
@@ -94,7 +94,7 @@ def one_load(
 ) -> tuple[Load, ...]:
     """Opens all contenders in this order, lets them take turns, and closes them.
 
-    `devices` are those that are connected already; without, all contenders run here.
+    `devices` are already connected; without them, all contenders run here.
     """
     devices = devices or Devices()
     start = perf_counter_ns()
@@ -116,7 +116,7 @@ def one_load(
 def _play(
     seats: Sequence[Seat], quota: Quota, spent: float, random: np.random.Generator
 ) -> list[list[Turn]]:
-    """Rounds of turns until the quota is filled: those of each seat."""
+    """Plays rounds of turns until the quota is filled; returns the turns of each contender."""
     seconds = [run_seconds(seat) for seat in seats]
     runs = [min(_MOST_RUNS_A_TURN, max(1, round(_TURN_SECONDS / one))) for one in seconds]
     settle = [len(seats) > 1 and one < _SETTLING_SECONDS for one in seconds]
@@ -135,14 +135,16 @@ def _rounds(
     spent: float,
     random: np.random.Generator,
 ) -> Iterator[tuple[list[int], list[int]]]:
-    """For each round the runs of every turn and the order; every second order is a mirror."""
+    """For each round, the runs of every turn and the order of the turns; every second order is a
+    mirror image."""
     if quota.runs is not None:
         share = min(runs)
         shares = [min(share, quota.runs - done) for done in range(0, quota.runs, share)]
         turns = [[number] * len(seconds) for number in shares]
     else:
         a_round = sum(n * one for n, one in zip(runs, seconds, strict=True))
-        # Opening may take longer than its load was meant to; half of that time is for runs.
+        # Opening may take longer than the whole load was meant to; at least half of the time is for
+        # runs.
         fitting = max(quota.seconds - spent, quota.seconds / 2) / a_round
         turns = [runs] * max(1, 2 * round(fitting / 2))
     order: list[int] = []
@@ -155,8 +157,8 @@ Loads = Sequence[tuple[Load, ...]]
 
 
 def times_of(contenders: Sequence[Contender], loads: Loads) -> TurnTimes:
-    """What contenders take, from their loads: a block is two of them, with mirrored orders, or one
-    where there is a single contender."""
+    """Computes the times of contenders from their loads: a block is two loads with mirrored orders,
+    or one load where there is a single contender."""
     step = 1 if len(contenders) == 1 else 2
     calm = [_calm_rounds(load) for load in loads]
     logs = [
@@ -176,7 +178,7 @@ def times_of(contenders: Sequence[Contender], loads: Loads) -> TurnTimes:
 
 
 def _calm_rounds(load: tuple[Load, ...]) -> list[int]:
-    """The half of the rounds that all contenders together were quickest in, half of it of either
+    """The half of the rounds in which all contenders together were quickest, half of it of either
     order."""
     rows = zip(*(own.turns for own in load), strict=True)
     totals = [sum(log(median(turn.times_us)) for turn in row) for row in rows]
@@ -188,16 +190,16 @@ def _calm_rounds(load: tuple[Load, ...]) -> list[int]:
 
 
 def _log_time(turns: Sequence[Turn], rounds: Sequence[int]) -> float:
-    """Of a run in these rounds; either order counts as much, which cancels the cost of coming
-    second."""
+    """The logarithmic time of a run in these rounds; both orders count equally, which cancels the
+    cost of coming second."""
     sides = [[n for n in rounds if n % 2 == side] for side in (0, 1)]
     means = [fmean(log(median(turns[n].times_us)) for n in side) for side in sides if side]
     return fmean(means)
 
 
 def _waited(contender: Contender, turns: Sequence[Turn]) -> float:
-    """The part of the time that is told of a model for which it had no core; 0 where the clock is
-    too coarse to know, or on an accelerator, for which a program waits."""
+    """The share of a model's measured time during which it had no core; 0 where the clock is too
+    coarse to tell, or on an accelerator, where a program waits anyway."""
     place = contender.target
     kind = place.kind if isinstance(place, Target) else place.target.kind
     if kind != "cpu" or not all(isfinite(turn.cpu_us) and turn.cpu_us > 0 for turn in turns):

@@ -26,7 +26,8 @@ from litesmith.type_guards import is_path
 from litesmith.units import plain
 
 if TYPE_CHECKING:
-    from litesmith.training.teaching.picture_training import CourseMaker
+    from litesmith.training.student import Student
+    from litesmith.training.teaching.picture_course import PictureGoal, PictureSamples
 
 _THUMB, _QUALITY = 160, 75
 _TRUE, _SAID = (40, 200, 90), (220, 40, 40)
@@ -41,7 +42,7 @@ class PictureTask:
     survey   the names of the classes of some data, and of each picture the largest class
     build    a backbone, its maps, the number of classes and a seed -> a network to train
     finish   what was trained, its strides, and whether to leave it raw -> what is shipped
-    course   the strides -> what trains it; imports torch
+    goal     a network to train, pictures and strides -> what it is to tell; imports torch
     count    the label of a picture and the number of classes -> how much it holds of each
     draw     a picture, its label, what the network tells of it, and the names -> a mistake to show
     """
@@ -52,7 +53,7 @@ class PictureTask:
     survey: Callable[[Given, Preparation], Surveyed]
     build: Callable[[Model, Sequence[FeatureMap], int, int], Model]
     finish: Callable[[Model, Sequence[int], bool], Model]
-    course: Callable[[Sequence[int]], "CourseMaker"]
+    goal: Callable[["Student", "PictureSamples", Sequence[int]], "PictureGoal"]
     count: Callable[[Array, int], Array]
     draw: Callable[[str, Array, Array, Shown, Sequence[str]], Mistake]
 
@@ -87,10 +88,12 @@ def _finish_detector(model: Model, strides: Sequence[int], raw: bool) -> Model:
     return finish_detector(model, strides, raw=raw)
 
 
-def _detector_course(strides: Sequence[int]) -> "CourseMaker":
-    from litesmith.training.teaching.picture_training import detector_course
+def _detector_goal(
+    student: "Student", samples: "PictureSamples", strides: Sequence[int]
+) -> "PictureGoal":
+    from litesmith.training.teaching.detector_goal import DetectorGoal
 
-    return detector_course(strides)
+    return DetectorGoal(student, samples, strides)
 
 
 def _count_boxes(label: Array, classes: int) -> Array:
@@ -155,10 +158,12 @@ def _finish_segmenter(model: Model, strides: Sequence[int], raw: bool) -> Model:
     return finish_segmenter(model)
 
 
-def _segmenter_course(strides: Sequence[int]) -> "CourseMaker":
-    from litesmith.training.teaching.picture_training import segmenter_course
+def _segmenter_goal(
+    student: "Student", samples: "PictureSamples", strides: Sequence[int]
+) -> "PictureGoal":
+    from litesmith.training.teaching.segmenter_goal import SegmenterGoal
 
-    return segmenter_course(strides)
+    return SegmenterGoal(student, samples, strides)
 
 
 def _count_maps(label: Array, classes: int) -> Array:
@@ -213,7 +218,7 @@ PICTURE_TASKS = {
         _survey_boxes,
         build_detector,
         _finish_detector,
-        _detector_course,
+        _detector_goal,
         _count_boxes,
         _draw_boxes,
     ),
@@ -224,7 +229,7 @@ PICTURE_TASKS = {
         _survey_masks,
         build_segmenter,
         _finish_segmenter,
-        _segmenter_course,
+        _segmenter_goal,
         _count_maps,
         _draw_maps,
     ),

@@ -182,16 +182,15 @@ class PictureJob:
         self, start: Model, maps: Sequence[FeatureMap], names: tuple[str, ...], data: Samples
     ) -> "TrainedHead":
         from litesmith.training.teaching.finetune import training_key
-        from litesmith.training.teaching.picture_samples import PictureSamples
+        from litesmith.training.teaching.picture_course import PictureSamples
         from litesmith.training.teaching.picture_training import PictureLesson
 
         pixels, labels = self._gather(data)
         samples = PictureSamples(pixels, labels, *_split_places(data, STOPPING), names)
         key = training_key(start, data, self.request)
         norm = data.preparation.as_norm()
-        course = self.task.course(_strides(maps))
-        score = self.task.score
-        lesson = PictureLesson(samples, course, score, norm, self.request, key, self._watch)
+        strides = _strides(maps)
+        lesson = PictureLesson(samples, self.task, strides, norm, self.request, key, self._watch)
         return lesson.train(start)
 
     def _watch(self, look: Look) -> None:

@@ -3,54 +3,26 @@ if asked."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from litesmith.data.preparation import Norm
 from litesmith.errors import CannotApply
 from litesmith.ir.types import Model
 from litesmith.passes.core.layers import Layer
 from litesmith.phrases import phrase
-from litesmith.training.fit import Fitted, Pace, Trainable, checkpoint_of, fit
+from litesmith.training.fit import Fitted, Pace, checkpoint_of, fit
 from litesmith.training.settings import Look, Training
 from litesmith.training.step_tuner import device_named, share_minutes
 from litesmith.training.student import Student
-from litesmith.training.teaching.detector_course import DetectorCourse
 from litesmith.training.teaching.finetune import choose_layers, restrict
-from litesmith.training.teaching.picture_samples import PictureSamples
+from litesmith.training.teaching.picture_course import PictureCourse, PictureSamples
+from litesmith.training.teaching.picture_tasks import PictureTask
 from litesmith.training.teaching.retrain_request import NO_TUNING, FineTuned, Request
-from litesmith.training.teaching.segmenter_course import SegmenterCourse
 from litesmith.transfer.head_layers import HEAD
 from litesmith.units import number_text, time_text, total_text
 
 # Rates for a head of random weights, and for what knows something; looks without a gain.
 _RATES, _TUNING_RATES, _PATIENCE = (1e-3, 3e-3, 1e-2), (1e-4, 3e-4, 1e-3), 12
-
-
-class PictureCourse(Trainable, Protocol):
-    """A network of pictures in training."""
-
-    @property
-    def batch(self) -> int: ...
-
-
-CourseMaker = Callable[[Student, PictureSamples, Norm, Training], PictureCourse]
-
-
-def detector_course(strides: Sequence[int]) -> CourseMaker:
-    """What trains a detector on maps of these strides."""
-
-    def make(
-        student: Student, samples: PictureSamples, norm: Norm, training: Training
-    ) -> PictureCourse:
-        return DetectorCourse(student, samples, strides, norm, training)
-
-    return make
-
-
-def segmenter_course(strides: Sequence[int]) -> CourseMaker:
-    """What trains a segmenter; its strides are those of its graph."""
-    del strides
-    return SegmenterCourse
 
 
 class TrainedHead(NamedTuple):
@@ -67,13 +39,13 @@ class TrainedHead(NamedTuple):
 class PictureLesson:
     """What both trainings of a network share.
 
-    score  what is to become 1, in the words that tell how it went
-    key    tells these trainings from those of anything else
+    strides  of the maps that the head reads
+    key      tells these trainings from those of anything else
     """
 
     samples: PictureSamples
-    make_course: CourseMaker
-    score: str
+    task: PictureTask
+    strides: tuple[int, ...]
     norm: Norm
     request: Request
     key: str
@@ -114,7 +86,8 @@ class PictureLesson:
     ) -> tuple[Model, Fitted, int]:
         student = Student(model, device=device_named(training.device))
         restrict(student, _trained_layers(student.layers, which))
-        course = self.make_course(student, self.samples, self.norm, training)
+        goal = self.task.goal(student, self.samples, self.strides)
+        course = PictureCourse(student, self.samples, goal, self.norm, training)
         record = self.request.record
         checkpoint = checkpoint_of(record, f"stage-{stage}.pt", f"{self.key} {stage}")
         fitted = fit(
@@ -131,7 +104,7 @@ class PictureLesson:
             fitted.steps,
             number_text(fitted.rate),
             time_text(fitted.seconds * 1e6),
-            self.score,
+            self.task.score,
             total_text(len(self.samples.held)),
             number_text(round(fitted.first, 4)),
             number_text(round(fitted.best, 4)),

@@ -1,0 +1,156 @@
+"""A network of pictures under training: the pictures, what chance does to them, and the goal."""
+
+# pyright: reportUnknownMemberType=false
+# torch leaves parts of its types open.
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from litesmith.data.preparation import Norm
+from litesmith.ir.types import Array
+from litesmith.training.lesson import batch_size, precision
+from litesmith.training.settings import Training
+from litesmith.training.student import Student
+from litesmith.training.teaching.moved_pictures import draw_moves, move_pictures
+
+# More pictures a step teach a small data set less.
+_MOST_BATCH = 16
+
+# Beside the metric, the loss tells apart what finds nothing yet.
+_LOSS_SHARE = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class PictureSamples:
+    """Pictures and what is in them.
+
+    pixels   (pictures, height, width, 3) as bytes
+    labels   of each, as its task has them
+    learned  the places of those to train on
+    held     the places of those that decide when to stop
+    names    of the classes
+    """
+
+    pixels: Array
+    labels: Array
+    learned: Array
+    held: Array
+    names: tuple[str, ...]
+
+
+class PictureGoal(Protocol):
+    """What a network is to tell of pictures, and how far it is from that."""
+
+    def loss(
+        self, told: Sequence[torch.Tensor], places: torch.Tensor, moves: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """How far the outputs are from what is in the pictures, which chance may have moved."""
+        ...
+
+    def count(self, told: Sequence[torch.Tensor], places: torch.Tensor) -> list[Array]:
+        """What the metric counts in pictures, as many numbers as it likes."""
+        ...
+
+    def score(self, counts: list[Array], loss: float) -> tuple[float, str]:
+        """The metric over all that was counted, and how good the network is in words."""
+        ...
+
+
+class PictureCourse:
+    """A network of pictures under training, and the pictures it sees: a `Trainable`.
+
+    told  how good the network is by now, in words
+    """
+
+    def __init__(
+        self,
+        student: Student,
+        samples: PictureSamples,
+        goal: PictureGoal,
+        norm: Norm,
+        training: Training,
+    ) -> None:
+        self._student, self._goal, self._training = student, goal, training
+        self._given, self.device = samples, student.device
+        self._mean, self._std = (
+            on_device(np.broadcast_to(np.array(v, np.float32), (3,)).copy(), self.device)
+            for v in (norm.mean, norm.std)
+        )
+        self._is_reversed = norm.reverse
+        self._pixels = _kept(samples.pixels, self.device)
+        self.batch = training.batch or min(
+            _MOST_BATCH, batch_size(student.model, len(samples.learned))
+        )
+        self.parameters, self.masks = student.parameters, list[torch.Tensor]()
+        self.samples = len(samples.learned)
+        self.told = ""
+
+    def draw(self, places: Array, turn: int) -> list[Array] | None:
+        """The places of pictures and what chance does to them; None where they lie elsewhere."""
+        is_near = self._pixels.device.type == self.device.type
+        return self._draw(places, turn) if is_near else None
+
+    def loss_of(self, drawn: Sequence[torch.Tensor]) -> torch.Tensor:
+        """The loss by what `draw` gave, on the device alone."""
+        places, moves = drawn
+        pictures = move_pictures(self._look(places), moves)
+        return self._goal.loss(self._answers(pictures, exact=False), places, moves)
+
+    def loss(self, places: Array, turn: int) -> torch.Tensor:
+        return self.loss_of([on_device(value, self.device) for value in self._draw(places, turn)])
+
+    @torch.no_grad()
+    def held_out(self) -> float:
+        """What the metric lacks, and a little of the loss."""
+        losses: list[float] = []
+        counts: list[Array] = []
+        for places in self._held_batches():
+            chosen = on_device(places, self.device)
+            told = self._answers(self._look(chosen), exact=True)
+            losses.append(float(self._goal.loss(told, chosen)) * len(places))
+            counts += self._goal.count(told, chosen)
+        loss = sum(losses) / len(self._given.held)
+        value, self.told = self._goal.score(counts, loss)
+        return 1 - value + _LOSS_SHARE * loss
+
+    def mask(self, progress: float) -> None:
+        """There is nothing to mask."""
+
+    def _draw(self, places: Array, turn: int) -> list[Array]:
+        """Which pictures a step sees, and what chance does to them."""
+        random = np.random.default_rng((self._training.seed, turn))
+        moves = draw_moves(len(places), self._training.augment, random)
+        return [self._given.learned[places], moves]
+
+    def _look(self, places: torch.Tensor) -> torch.Tensor:
+        """Pictures as floats of 0 to 255."""
+        return self._pixels[places.to(self._pixels.device)].to(self.device).float()
+
+    def _answers(self, pictures: torch.Tensor, *, exact: bool) -> list[torch.Tensor]:
+        """What the network tells of pictures."""
+        ordered = pictures.flip(-1) if self._is_reversed else pictures
+        with precision(self.device, exact=exact, coarse=True):
+            told = self._student([(ordered - self._mean) / self._std])
+        return [value.float() for value in told]
+
+    def _held_batches(self) -> Sequence[Array]:
+        """The places of the pictures that are held out, a batch at a time."""
+        held = self._given.held
+        return [held[start : start + self.batch] for start in range(0, len(held), self.batch)]
+
+
+def on_device(values: Array, device: torch.device) -> torch.Tensor:
+    return torch.from_numpy(np.ascontiguousarray(values)).to(device)
+
+
+def _kept(pixels: Array, device: torch.device) -> torch.Tensor:
+    """The pictures on the device where they fit there."""
+    kept = torch.from_numpy(pixels)
+    if device.type != "cuda":
+        return kept
+    free, _ = torch.cuda.mem_get_info(device)
+    return kept.to(device) if pixels.nbytes < free // 2 else kept

@@ -19,16 +19,16 @@ from litesmith.run.core.placement import PREDICTED, Home, Placement
 from litesmith.run.rules.all_rules import RULES, place_by_rules
 from litesmith.tflite.write import to_bytes
 
-# Targets that are not accelerators: they take every op.
+# Targets that take every op, and hence are no accelerators.
 _EVERYTHING = ("cpu", "numpy")
 
-# Targets that compute in float16 whatever the weights are stored in.
+# Targets that compute in float16, however the weights are stored.
 _HALF = ("gpu",)
 _TO_HALF = "quantize(to=float16)"
 
 _MOST_NAMED, _MOST_KINDS = 8, 4
 
-# A recipe after which less of a model is taken is none: most of it would still be on the CPU.
+# A recipe is useless if the target then takes less of the model than this: the CPU would run most.
 _LEAST_SHARE = 0.5
 
 _COSTS = phrase(
@@ -38,12 +38,12 @@ _COSTS = phrase(
 _MOST_COMPILED = 4
 _TIDY = "cleanup | fold | fuse"
 
-# Recipes are tried with random numbers in place of data: only the ops count here.
+# The number of random samples for trying recipes: only the ops count here, not their ranges.
 _TRIED_WITH = 1
 
 
 def known_target(name: str) -> str:
-    """The accelerator that a name stands for."""
+    """The accelerator with this name."""
     name = FAMILIES.get(name, name)
     known = [one for one in BY_NAME if one not in _EVERYTHING]
     if name not in known:
@@ -54,15 +54,15 @@ def known_target(name: str) -> str:
 
 
 def placed_on(model: Model, name: str) -> Placement:
-    """What an accelerator makes of a model: by its compiler where that is installed."""
+    """The placement of a model on an accelerator, by its compiler where that is installed."""
     found = placed(BY_NAME[known_target(name)], model)
     assert found is not None  # which is for what takes every op
     return found
 
 
 def obstacles(placement: Placement) -> list[Diagnosis]:
-    """One finding for each reason why ops stay on the CPU; none where none does. Ops of several
-    kinds that stay for what another one does are one finding."""
+    """One finding for each reason why ops stay on the CPU. Ops of several kinds that stay because
+    of what another op does share a finding."""
     if placement.refused:
         way_out = str(placement.facts.get("way_out", ""))
         every = phrase("all {count} ops", len(placement.homes))
@@ -80,7 +80,7 @@ def obstacles(placement: Placement) -> list[Diagnosis]:
 
 
 def _counted(homes: list[Home]) -> str:
-    """`2 ADD`, `5 ops (ADD, MUL)`."""
+    """The number of ops in words, as in `2 ADD` or `5 ops (ADD, MUL)`."""
     kinds = [kind for kind, _ in Counter(home.kind for home in homes).most_common()]
     if len(kinds) == 1:
         return f"{len(homes)} {kinds[0]}"
@@ -101,11 +101,12 @@ def _where(homes: list[Home]) -> str:
 
 @dataclass(frozen=True)
 class Fit:
-    """The recipe that leaves the fewest ops of a model on the CPU, as it was seen when tried.
+    """The recipe that leaves the fewest ops of a model on the CPU, as seen when it was tried.
 
-    recipe  "" where the model is taken whole already, or where nothing that was tried helps
-    hint    a recipe that is no remedy, and still of use there
-    vain    what the best recipe left, where that is as much as before, or most of the model
+    recipe  "" where the target already takes the whole model, or nothing that was tried helps
+    hint    a recipe that is useful on this target without being a remedy
+    vain    the placement after the best recipe, where that is no better, or leaves most of the
+            model
     """
 
     recipe: str
@@ -120,7 +121,8 @@ class Fit:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the recipe changes of what callers see, and what its rewrites are; a line each."""
+        """The changes that callers of the model will see, and the rewrites in the recipe; one line
+        each."""
         return tuple(note for step in parse(self.recipe) for note in _notes(step))
 
 
@@ -142,7 +144,7 @@ def _notes(step: Step) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Plan:
-    """What is tried, as the settings of its steps."""
+    """The settings of the steps to try."""
 
     fixed: bool = False
     tidies: bool = False
@@ -167,7 +169,7 @@ class _Plan:
 
 @dataclass(frozen=True)
 class _Attempt:
-    """A plan that was carried out, and what the rules leave of the result, op by op."""
+    """The result of a plan, and what the rules leave of it on the CPU, op by op."""
 
     plan: _Plan
     left: Counter[str]
@@ -179,7 +181,7 @@ class _Attempt:
 
 
 def recipe_for(model: Model, name: str) -> Fit:
-    """Tries what might help, by the rules; what is left then is asked of the compiler."""
+    """Finds a recipe by the rules, and then asks the compiler about the ops that are left."""
     target = known_target(name)
     before = placed_on(model, target)
     bench = _Workbench(model, target)
@@ -195,24 +197,25 @@ def recipe_for(model: Model, name: str) -> Fit:
 
 
 class _Workbench:
-    """One model and one target: plans are carried out here, and the results looked at."""
+    """One model and one target; carries out plans and inspects the results."""
 
     def __init__(self, model: Model, target: str) -> None:
         self._model, self._target = model, target
         rules = RULES.get(target) or RULES[target.partition("-")[0]]
-        # Without what one op's fate means for others, so that each step forward shows.
+        # Ignores what the fate of one op means for others, so that each step forward shows.
         self._rules = replace(rules, stops=False, whole=False, most=0, least=1)
         self._wants_integers = "int8" in self._rules.wants
 
     def start(self) -> _Attempt:
-        """Quantized where the target wants integers; as it is where it cannot be."""
+        """The first attempt: quantized where the target wants integers, unless that is
+        impossible."""
         first = self._tried(_Plan(quantizes=True)) if self._wants_integers else None
         found = first or self._tried(_Plan())
         assert found is not None  # the empty recipe can always be carried out
         return found
 
     def improved(self, trial: _Attempt) -> _Attempt:
-        """The best of what can be switched on, one after the other, while it helps."""
+        """Switches settings on one after the other, and keeps those that help."""
         for switch in self._switches():
             found = self._tried(replace(trial.plan, **switch))
             trial = found if found is not None and found.cost < trial.cost else trial
@@ -223,7 +226,7 @@ class _Workbench:
             trial = further
 
     def _switches(self) -> Iterator[dict[str, bool | str]]:
-        """Settings that may help a model of this sort."""
+        """Settings that may help this kind of model."""
         tensors = [t for graph in self._model.graphs for t in graph.tensors]
         is_quantized = any(t.quant is not None for t in tensors)
         if is_quantized:
@@ -240,14 +243,14 @@ class _Workbench:
             yield {"io": "uint8"}
 
     def _one_way_further(self, trial: _Attempt) -> _Attempt | None:
-        """The best trial that has one more rewrite, where that leaves fewer ops."""
+        """The best attempt with one more rewrite, where that leaves fewer ops on the CPU."""
         found = [
             t for t in self._with_more(trial, trial.left) if t.left.total() < trial.left.total()
         ]
         return min(found, key=lambda one: one.cost, default=None)
 
     def _two_ways_further(self, trial: _Attempt) -> _Attempt | None:
-        """The same with two more: what one rewrite leaves, another takes away."""
+        """The best attempt with two more rewrites: the second removes what the first leaves."""
         for first in self._with_more(trial, trial.left):
             new = first.left - trial.left
             if first.left.total() <= trial.left.total() + new.total() and new:
@@ -257,7 +260,7 @@ class _Workbench:
         return None
 
     def _with_more(self, trial: _Attempt, kinds: Iterable[str]) -> Iterator[_Attempt]:
-        """The trial with one more way to be rid of one of these kinds, for each there is."""
+        """The attempt with one more way of removing one of these kinds, for each such way."""
         used = trial.plan.ops
         prepared = self._applied(replace(trial.plan, quantizes=False, io="", int32_ends=False))
         for way in (way for kind in kinds for way in ways_for(kind) if way not in used):
@@ -268,7 +271,7 @@ class _Workbench:
                 yield found
 
     def _tried(self, plan: _Plan) -> _Attempt | None:
-        """None where the plan cannot be carried out."""
+        """Carries out a plan; None where that is impossible."""
         change = self._applied(plan)
         if change is None:
             return None
@@ -284,7 +287,8 @@ class _Workbench:
             return None
 
     def finished(self, plan: _Plan) -> tuple[tuple[Step, ...], Placement] | None:
-        """The whole recipe, carried out as it will be shown, and where its result goes."""
+        """Carries out the whole recipe as it will be shown; returns it with the placement of its
+        result."""
         for corrects in (True, False) if plan.quantizes else (False,):
             change = self._applied(plan, corrects=corrects)
             if change is not None:
@@ -294,7 +298,7 @@ class _Workbench:
     def compiled_further(
         self, trial: _Attempt, recipe: tuple[Step, ...], after: Placement
     ) -> tuple[tuple[Step, ...], Placement]:
-        """Ways to be rid of what the compiler leaves though the rules do not."""
+        """Adds ways of removing what the compiler leaves although the rules do not."""
         kinds = dict.fromkeys(home.kind for home in after.homes if not home.taken)
         new = [kind for kind in kinds if kind not in trial.left]
         for tries, further in enumerate(self._with_more(trial, new)):
@@ -304,7 +308,8 @@ class _Workbench:
         return recipe, after
 
     def hint(self, recipe: tuple[Step, ...], after: Placement) -> str:
-        """Weights in float16, where the target computes in it and they make a smaller file."""
+        """Suggests float16 weights, where the target computes in float16 and the file becomes
+        smaller."""
         if self._target not in _HALF or after.left:
             return ""
         try:

@@ -1,4 +1,4 @@
-"""Where a quantized model loses accuracy: a verdict, then its causes by the damage they do."""
+"""Where a quantized model loses accuracy: the verdict, then the causes by the damage they do."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -51,34 +51,35 @@ from litesmith.units import (
     total_text,
 )
 
-# Samples that single layers and remedies are tried on; accuracy is told of all.
+# The number of samples for trying single layers and remedies; accuracy is measured on all samples.
 MOST_SAMPLES, _LEAST_SAMPLES = 64, 16
 _MOST_MACS = 10**10  # for one try: half a second
 
-# A share of the whole damage below which a cause is not worth a word; more for what is usual.
+# A cause with a smaller share of the damage is not worth mentioning; usual causes need a larger
+# one.
 _WORTH, _WORTH_IF_USUAL = 0.1, 0.3
 _MOST_FINDINGS, _MOST_NAMED, _MOST_ALONE = 5, 3, 6
 
-# Damage that no labels were seen to notice: of class probabilities, in nats; else noise, 20 dB.
+# Damage that labels were never seen to notice: in nats of class probabilities, or as noise (20 dB).
 HARMLESS_NATS, HARMLESS_NOISE = 0.02, 0.01
-# Scores this noisy (15 dB) are looked into whatever the probabilities say, unless labels do.
+# Scores this noisy (15 dB) are examined whatever the probabilities say, unless labels show no loss.
 _NOISY = 0.03
 
-# So much of all ranges must cut values before the data, not a range, is at fault.
+# If more than this share of all ranges cut values, the data is at fault rather than a range.
 _OTHER_DATA = 1 / 3
 
 
-# A recipe with this step starts from the float file, another one from the quantized file.
+# A recipe with this step starts from the float file, any other recipe from the quantized file.
 QUANTIZE = "quantize"
-# What is done to a float model to see what int8 costs it.
+# The recipe that shows what int8 costs a float model.
 OURS = "quantize(to=int8)"
-# What is tried beside the recipes made for a cause, and where nothing else helps.
+# Recipes tried besides those made for a cause, and where nothing else helps.
 _DYNAMIC, _LAST = "quantize(to=dynamic)", "quantize(to=int16x8)"
 
-# How long the recipes that help take turns, in seconds: the fastest is recommended.
+# How long the helpful recipes take turns, in seconds: the fastest is recommended.
 RACE_SECONDS = 0.3
 
-# A recipe helps where it leaves no more of the damage than this, and less noise.
+# A recipe helps where it leaves at most this share of the damage, and less noise.
 _BETTER = 0.9
 _MOST_TRIED, _MOST_KEPT = 7, 3
 
@@ -87,10 +88,10 @@ _MOST_TRIED, _MOST_KEPT = 7, 3
 class Verdict:
     """What quantization costs a model, in a sentence, and why.
 
-    drift       of the answers from the float model's; None where there is none to compare with
-    evaluation  the accuracy beside the float model's, where it could be told
-    notes       what the user should know of how it was told, one sentence each
-    pair        the models whose ops can be held against each other; None where they cannot
+    drift       the distance of the answers from the float model's; None without a float model
+    evaluation  the accuracy beside the float model's, where it could be measured
+    notes       how these were measured, one sentence each
+    pair        the models whose ops can be compared; None where they cannot
     """
 
     sentence: str
@@ -101,7 +102,7 @@ class Verdict:
     pair: Pair | None = field(default=None, repr=False)
 
 
-# Data that shows how far a pass over it has come, and what the pass is for.
+# Wraps data so that a pass over it reports its progress and purpose.
 Watch = Callable[[Data, str], Data]
 
 
@@ -118,9 +119,9 @@ def examine(
     seconds: float = RACE_SECONDS,
     watch: Watch = _unwatched,
 ) -> Verdict:
-    """Where accuracy is lost: in a quantized model beside its float one, or in a float model once
-    it is quantized to int8 here. Of the remedies that help, the fastest on the target is told,
-    after they took turns for so many seconds."""
+    """Finds where accuracy is lost: in a quantized model beside its float one, or in a float model
+    after quantizing it to int8 here. Among the remedies that help, recommends the fastest on the
+    target, after they took turns for the given seconds."""
     few = spread(data, MOST_SAMPLES)
     is_ours = is_float(model) and against is None
     if against is None and not is_ours:
@@ -152,8 +153,8 @@ def examine(
 
 
 def _mixed(pair: Pair, data: Data, watch: Watch, *, is_refused: bool) -> tuple[Diagnosis, ...]:
-    """Outputs whose small numbers one scale loses, with the cure by which they were seen to keep
-    most."""
+    """Findings for outputs whose small numbers share one scale with large ones, each with the
+    remedy that preserved most in a trial."""
     try:
         found = mixed_outputs(pair.model, pair.file, data, pair.file)
         keep = makers(pair.file, found)
@@ -201,7 +202,7 @@ def _mixed_told(one: MixedOutput, recipe: Recipe, is_refused: bool) -> Diagnosis
 
 
 def _typed(recipe: str, trust: str) -> str:
-    """The command that makes a model of the float one, or of the quantized one, by a recipe."""
+    """The command that applies a recipe to the float model, or to the quantized one."""
     out = f"--data DATA{trust} -o OUT.tflite"
     words = quote(recipe) if {*recipe} & {*'"$`\\!'} else f'"{recipe}"'
     if QUANTIZE not in recipe:
@@ -215,7 +216,7 @@ def _as_a_whole(
     found: tuple[Diagnosis, ...],
     notes: tuple[str, ...],
 ) -> Verdict:
-    """What can be told of a model that cannot be tried in parts."""
+    """The verdict on a model that cannot be examined part by part."""
     drift = evaluation.against.snr_db if evaluation and evaluation.against else None
     if drift is None:
         raise CannotRun(notes[-1])
@@ -238,13 +239,13 @@ def _without_float(model: Model, data: Data, problems: Sequence[Diagnosis]) -> V
 
 
 def spread(data: Data, most: int) -> Data:
-    """At most so many samples, from all over the data."""
+    """Picks at most `most` samples, from all over the data."""
     stored = data.items.stored
     return data if stored is None else stored.spread(most)
 
 
 def _told(problems: Sequence[Problem], source: str) -> tuple[Diagnosis, ...]:
-    """Data that cannot tell anything."""
+    """Findings for data that cannot show anything."""
     return tuple(
         Diagnosis(
             problem.what,
@@ -259,7 +260,8 @@ def _told(problems: Sequence[Problem], source: str) -> tuple[Diagnosis, ...]:
 
 
 def _evaluated(pair: Pair, data: Data, watch: Watch) -> tuple[Evaluation | None, tuple[str, ...]]:
-    """The accuracy by the labels; where the model does not know them, how far its answers drift."""
+    """Measures the accuracy by the labels, or, where the model does not know these classes, the
+    drift of the answers."""
     watched = watch(data, "evaluating")
     notes: tuple[str, ...] = ()
     try:
@@ -283,7 +285,7 @@ def _without_labels(samples: Iterable[Sample]) -> Iterator[Sample]:
 
 
 def _knows_classes(reference: Model, data: Data, found: Evaluation) -> bool:
-    """Whether labels that are class numbers can be those of the model: it has no fewer, and is
+    """Whether class numbers can be classes of the model: the model has at least as many, and is
     right more often than by chance."""
     classes = data.items.classes
     if found.metric != "top1" or classes is None or found.against is None:
@@ -293,12 +295,12 @@ def _knows_classes(reference: Model, data: Data, found: Evaluation) -> bool:
         return False
     usual = float(np.unique(classes, return_counts=True)[1].max() / classes.size)
     chance = usual + 2 * float(np.sqrt(usual * (1 - usual) / classes.size))
-    # where one class is most of the data, a good model may be right less often than a guess of it
+    # Where most of the data is of one class, a good model may be right less often than guessing it.
     return usual > 1 / 2 or (found.against.value or 0.0) > chance
 
 
 def _is_harmless(evaluation: Evaluation | None) -> bool | None:
-    """Whether the labels notice no loss; None where nobody knows."""
+    """Whether the labels show no loss; None where that is unknown."""
     against = evaluation.against if evaluation else None
     if against is None or against.difference_low is None or against.difference_high is None:
         return None
@@ -306,7 +308,7 @@ def _is_harmless(evaluation: Evaluation | None) -> bool | None:
 
 
 class _Group(NamedTuple):
-    """The ops that share a cause; each with the share of the damage that it does, if tried."""
+    """The ops that share a cause, each with its share of the damage where that was tried."""
 
     cause: Cause
     share: float
@@ -314,21 +316,21 @@ class _Group(NamedTuple):
 
 
 class _Tried(NamedTuple):
-    """What a recipe made, and how far its answers drift."""
+    """The result of a recipe, and the drift of its answers."""
 
     drift: Drift
     model: Model
 
 
 class _Timing(NamedTuple):
-    """Where the recipes that help are timed, and for how long."""
+    """Where and for how long the helpful recipes are timed."""
 
     target: Target
     seconds: float
 
 
 class _Examination:
-    """A quantized model and the float one it stands for, tried in parts on a few samples."""
+    """A quantized model and its float one, examined part by part on a few samples."""
 
     def __init__(
         self, pair: Pair, data: Data, watch: Watch, is_refused: bool, timing: _Timing
@@ -360,8 +362,8 @@ class _Examination:
         return list(self._told(self._ranked(blamed(found))))
 
     def _told(self, groups: Sequence[_Group]) -> Iterator[Diagnosis]:
-        """A finding for each cause, with the share of the damage that it adds to those before: so
-        all of them add up to the whole at most."""
+        """A finding for each cause, with the share of the damage that it adds to the causes before,
+        so that all shares add up to at most the whole."""
         parts: list[TwinPart] = []
         told = 0.0
         for group in groups:
@@ -372,12 +374,12 @@ class _Examination:
             told += added
 
     def _before_scores(self) -> list[Twin]:
-        """What can still change the scores."""
+        """The twins that can still change the scores."""
         last = max(self._twins.index(twin) for twin in self._scores)
         return [t for t in self._twins[: last + 1] if t.op is None or not OPS[t.op.kind].moves_data]
 
     def _ranked(self, blames: Sequence[Blame]) -> list[_Group]:
-        """The causes that matter, with the share of the damage that each alone would do."""
+        """The causes that matter, with the share of the damage that each does alone."""
         groups: list[_Group] = []
         for cause in CAUSES:
             group = [blame for blame in blames if blame.cause is cause]
@@ -390,11 +392,11 @@ class _Examination:
         return self._damage_share([(blame.loss.twin, blame.cause.part) for blame in group])
 
     def _damage_share(self, parts: Sequence[TwinPart]) -> float:
-        """What some parts alone would do, of the whole damage."""
+        """The share of the whole damage that some parts do alone."""
         return self._judge.alone(parts).damage / max(self.drift.damage, 1e-12)
 
     def _worst(self, blames: Sequence[Blame], share: float) -> list[tuple[float, Blame]]:
-        """The ops of a cause, what does most damage first; those with most noise are tried."""
+        """The ops of a cause, most damaging first; only those with most noise are tried."""
         if len(blames) == 1:
             return [(share, blames[0])]
         noisy = sorted(blames, key=lambda blame: -blame.noise)
@@ -403,7 +405,8 @@ class _Examination:
         return tried + [(0.0, blame) for blame in noisy[_MOST_ALONE:]]
 
     def _diagnosis(self, group: _Group, added: float) -> Diagnosis:
-        """A cause; `added` is the share of the damage that no cause before it has."""
+        """The finding for a cause; `added` is the share of the damage that no cause before
+        it has."""
         named = [
             f"{blame.loss.twin.where} {percent_text(min(share, 1.0))}"
             for share, blame in group.worst[:_MOST_NAMED]
@@ -439,8 +442,8 @@ class _Examination:
         return group.cause.what
 
     def _tried(self, recipe: str) -> "_Tried | None":
-        """What a recipe makes of the same file as its command would, and its drift; None where it
-        is not for this model."""
+        """Applies a recipe to the file that its command would start from, and measures the drift;
+        None where the recipe does not suit the model."""
         pair = self._pair
         watched = self._watch(self._data, phrase("trying {recipe}", recipe))
         start = pair.file if QUANTIZE in recipe else pair.model
@@ -453,12 +456,12 @@ class _Examination:
         except (LitesmithError, KeyError):
             return None
 
-    # What helps.
+    # Remedies.
 
     def _remedy(self, cause: Cause, found: Sequence[Twin]) -> tuple[str, str]:
-        """The command of the fastest recipe that leaves no damage, or hardly more than the best; of
-        those made for the cause and those for any, and where none helps, of the last; and what came
-        of it."""
+        """The command of the fastest recipe that removes the damage, or nearly as much of it as the
+        best does, and the outcome. Recipes made for the cause and those for any cause compete; the
+        last resort is tried where none of them helps."""
         keep, scheme = self._keep(found[:_MOST_KEPT]), scheme_of(self._pair.model)
         recipes = [self._complete(r.format(to=scheme, keep=keep)) for r in cause.remedies]
         tried = {
@@ -487,7 +490,7 @@ class _Examination:
 
     @cached_property
     def _for_any(self) -> list[str]:
-        """Recipes that are tried whatever the cause: int8 weights alone, and int8 but for the ops
+        """Recipes tried whatever the cause: int8 for the weights alone, and int8 except for ops
         that are faster in float."""
         recipe = parse(OURS)
         forms = suspected_forms(self._pair.file, recipe)
@@ -499,8 +502,8 @@ class _Examination:
         return found
 
     def _fastest(self, fitting: Mapping[str, "_Tried"]) -> tuple[str, str]:
-        """The recipe whose model takes least time, in turns with the file and the float model; the
-        first where that cannot be told; and the times in words."""
+        """The recipe with the fastest model, in turns with the file and the float model, and the
+        times in words; the first recipe where times cannot be measured."""
         recipes = [*fitting]
         models = [fitting[recipe].model for recipe in recipes]
         known = tuple(recipes)
@@ -528,12 +531,12 @@ class _Examination:
         }
 
     def _complete(self, recipe: str) -> str:
-        """What was quantized here is quantized first."""
+        """Puts `quantize` first, where the model was quantized here."""
         needs = self._pair.is_ours and QUANTIZE not in recipe
         return f"{OURS} | {recipe}" if needs else recipe
 
     def _keep(self, found: Sequence[Twin]) -> str:
-        """The ops of the float file that write and read some tensors, by their numbers there."""
+        """The numbers of the float file's ops that write and read these tensors."""
         tensors = {twin.theirs for twin in found}
         ops = self._pair.reference.main.ops
         touching = [op for op in ops if tensors & {*op.inputs, *op.outputs}]

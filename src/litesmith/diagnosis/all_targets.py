@@ -1,6 +1,5 @@
-"""One model on every target: what runs here is timed in turns, the rest compiled or predicted; and
-`targets`, what a model can run on, here and elsewhere.
-"""
+"""One model on every target: timed in turns where it runs here, otherwise compiled or predicted;
+and `targets`, the list of everything a model can run on."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -39,38 +38,39 @@ from litesmith.units import error_text, factor_text, plain, time_text
 
 Json = dict[str, object]
 
-# Of a family, the one whose compiler is asked; the others are told by rules.
+# The member of each family whose compiler is asked; rules answer for the others.
 COMPILED = ("ethos-u55-128", "gpu", "hexagon", "micro", "openvino")
 
 _HERE = "cpu:1"
 _TEXTS = {"cpu": (_HERE,), "openvino": ("openvino:1",), "gpu": ("gpu", "gpu:full")}
 
-# Before the turns each target runs so often, but not for so long.
+# The number of runs, and the most seconds, of a first look at each target before the turns.
 _LOOK_RUNS, _LOOK_SECONDS = 3, 4.0
 
-# Who is so many times slower than the CPU, and would take so long to load as often as turns need,
-# takes none: there is nothing to tell apart.
+# A target that is slower than the CPU by the first factor, and for which loading as often as turns
+# need would take longer than these seconds, takes no turns: the difference is plain already.
 _HOPELESS, _MOST_SECONDS, _LOADS = 4.0, 10.0, 24
 
-# A run that takes the CPU less is over before it is handed to anybody.
+# A run that takes the CPU less time than this is over before any accelerator could start.
 _SMALL_US = 500.0
 
-# A share of the largest output that no other order of sums explains, nor a step of 8 bits or two.
+# A difference, relative to the largest output, beyond what another order of sums or a step or two
+# of 8 bits explains.
 _FAR = 0.03
 
 
 @dataclass(frozen=True)
 class Reached:
-    """What one target makes of a model.
+    """One model on one target.
 
-    placement    which ops it takes; None where it takes all there are
+    placement    the ops that the target takes; None where it takes all
     how          measured, estimated, predicted, or refused with `why`
-    latency_us   of a run, where it is known
-    ratio        of that to the CPU's, where both were timed in turns
-    difference   of its outputs from the CPU's, relative to the largest
-    samples_us   the runs that were timed
+    latency_us   the time of a run, where known
+    ratio        the time relative to the CPU's, where both took turns
+    difference   the distance of the outputs from the CPU's, relative to the largest output
+    samples_us   the timed runs
     here_us      the CPU's time
-    device       what it is here, where that says something
+    device       the device behind the target, where its name says something
     """
 
     target: str
@@ -86,12 +86,12 @@ class Reached:
 
     @property
     def is_alone(self) -> bool:
-        """True where it was timed in a few runs by itself: it is too slow to take turns."""
+        """True where the target is too slow to take turns and was timed by itself in a few runs."""
         return bool(self.samples_us) and self.ratio is None and self.target != _HERE
 
     @property
     def verdict(self) -> str:
-        """Whether the model should go there."""
+        """Whether the model should run there."""
         if self.why:
             return self.why
         if self.target == _HERE:
@@ -102,13 +102,13 @@ class Reached:
 
     @property
     def needs_int8(self) -> bool:
-        """True where the target takes the model once that computes with 8-bit integers."""
+        """True where the target takes the model only once it computes with 8-bit integers."""
         found = None if self.why or self.samples_us else self.placement
         return found is not None and found.needs_int8
 
     @property
     def row(self) -> TargetRow:
-        """Everything but the samples and the homes of ops."""
+        """The row without the samples and the placement of each op."""
         low, high = self.ratio.interval if self.ratio else (None, None)
         found = self.placement
         return TargetRow(
@@ -131,16 +131,16 @@ class Reached:
         )
 
     def facts(self) -> Json:
-        """The same as JSON has it."""
+        """The row as JSON."""
         return encode_fields(self.row)
 
     def to_json(self) -> Json:
-        """Everything but the samples."""
+        """The row with its placement as JSON, without the samples."""
         homes = None if self.placement is None else placement_facts(self.placement)
         return self.facts() | {"placement": homes}
 
     def trial(self, model: str, digest: str, host: str) -> Trial[TargetTrial]:
-        """The evidence: the samples, the ops that stay behind with the reason, the verdict."""
+        """The evidence: the samples, the ops left to the CPU with reasons, the verdict."""
         place = (self.target, digest, host)
         made: list[Measurement] = []
         if self.samples_us:
@@ -157,7 +157,7 @@ class Reached:
 
 
 def placement_row(found: Placement) -> PlacementRow:
-    """What a target makes of a model, with a reason for each op."""
+    """A placement with a reason for each op, as records store it."""
     return PlacementRow(
         how=found.how,
         taken=found.taken,
@@ -175,19 +175,19 @@ def placement_row(found: Placement) -> PlacementRow:
 
 
 def placement_facts(found: Placement) -> Json:
-    """The same as JSON has it."""
+    """A placement as JSON."""
     return encode_fields(placement_row(found))
 
 
 def _left(found: Placement | None) -> tuple[Skipped, ...]:
-    """The ops that it leaves, by kind and reason."""
+    """The ops left to the CPU, by kind and reason."""
     homes = () if found is None else found.homes
     counts = Counter((plain(home.kind), home.why) for home in homes if not home.taken)
     return tuple(Skipped(f"{count} {kind}", why) for (kind, why), count in counts.items())
 
 
 def _of_times(row: Reached) -> str:
-    """By its times; why it is slow, where that can be seen."""
+    """A verdict by the times, with the reason for slowness where it is visible."""
     if row.ratio is None:
         times = (row.latency_us or 0.0) / max(row.here_us, 1e-9)
         return phrase(
@@ -225,7 +225,7 @@ def _but(row: Reached) -> str:
 
 
 def _counts(found: Placement) -> str:
-    """`27 of 31 ops in 3 parts`."""
+    """The share of ops in words, as in `27 of 31 ops in 3 parts`."""
     parts = (
         phrase("one part")
         if found.partitions == 1
@@ -235,7 +235,7 @@ def _counts(found: Placement) -> str:
 
 
 def _of_placement(found: Placement) -> str:
-    """By what it takes alone."""
+    """A verdict by the placement alone."""
     way_out = str(found.facts.get("way_out", ""))
     if found.needs_int8:
         return phrase("needs int8 first: litesmith doctor MODEL --for {target}", found.target)
@@ -254,8 +254,8 @@ def _of_placement(found: Placement) -> str:
 class OnEveryTarget:
     """One model on every target.
 
-    rows   what each target makes of it
-    bench  the interleaved run of those that took turns
+    rows   one row per target
+    bench  the interleaved run of the targets that took turns
     """
 
     model: Path
@@ -275,9 +275,9 @@ class OnEveryTarget:
 
 @dataclass(frozen=True, repr=False)
 class TargetsBench:
-    """Models on every target there is.
+    """Several models on every target.
 
-    report  the page of the folder that keeps the evidence; None where none was asked for
+    report  the page of the folder that stores the evidence; None where none was asked for
     """
 
     models: tuple[OnEveryTarget, ...]
@@ -304,11 +304,11 @@ class TargetsBench:
         return tuple(dict.fromkeys(told for one in self.models for told in one.bench.warnings))
 
     def to_rows(self) -> list[Json]:
-        """One row a model and target, for a data frame."""
+        """One row per model and target, for a data frame."""
         return [{"model": str(one.model), **row.facts()} for one in self.models for row in one.rows]
 
     def to_json(self) -> Json:
-        """Everything, as `--json` prints it: of several models, one in a list each."""
+        """The results as `--json` prints them; several models make a list with an element each."""
         shown = [one.to_json() for one in self.models]
         return {"schema": 1, "models": shown} if len(shown) > 1 else {"schema": 1, **shown[0]}
 
@@ -325,7 +325,7 @@ class _Look(NamedTuple):
         return median(self.times_us)
 
     def is_hopeless(self, here: "_Look") -> bool:
-        """True where turns would take minutes, to tell what is seen already."""
+        """True where turns would take minutes and show only what the first look has shown."""
         load = self.opening_seconds + 2 * self.us / 1e6
         return self.us > _HOPELESS * here.us and _LOADS * load > _MOST_SECONDS
 
@@ -333,7 +333,7 @@ class _Look(NamedTuple):
 def bench_everywhere(
     file: Path, rule: Rule | None = None, progress: Progress = silent
 ) -> OnEveryTarget:
-    """Every target's answer, and the run of those that took turns."""
+    """The answer of every target, with the run of those that took turns."""
     path = str(file)
     model = load(path)
     probe(path, _HERE)
@@ -364,7 +364,7 @@ def bench_everywhere(
 
 
 def _is_here(delegate: Delegate, placement: Placement | None) -> bool:
-    """True for the CPU, and for what leaves it every op."""
+    """True for the CPU, and for accelerators that leave it every op."""
     if delegate.name in BY_NAME:
         return delegate.name == "cpu"
     return placement is not None and not placement.taken and not placement.refused
@@ -380,7 +380,7 @@ def _untimed(name: str, placement: Placement | None, why: str) -> Reached:
 
 
 def _texts(delegate: Delegate) -> tuple[str, ...]:
-    """The targets that a delegate is asked as; the first alone where it cannot be used."""
+    """The targets of a delegate; only the first where the delegate cannot be used."""
     if delegate.name == "numpy":
         return ()
     texts = _TEXTS.get(delegate.name, (delegate.name,))
@@ -390,7 +390,7 @@ def _texts(delegate: Delegate) -> tuple[str, ...]:
 
 
 def _device(delegate: Delegate) -> str:
-    """Which GPU it is, in a word or two."""
+    """The name of the GPU, in a word or two."""
     return delegate.probe().why.partition(" (")[0] if delegate.name == "gpu" else ""
 
 
@@ -403,7 +403,8 @@ def _is_target(text: str) -> bool:
 
 
 def _why_not(delegate: Delegate, path: str, target: str) -> str:
-    """Why a model cannot be timed there; tried in a child process, which may crash."""
+    """Why a model cannot be timed on a target; tried in a child process, since the attempt may
+    crash."""
     found = delegate.probe()
     if not found.usable:
         return join((found.why, found.how), "; ")
@@ -415,7 +416,7 @@ def _why_not(delegate: Delegate, path: str, target: str) -> str:
 
 
 def _look(path: str, target: str) -> _Look:
-    """What it gives for the inputs that benches use, and about how long it takes."""
+    """The outputs for the inputs that benches use, and the approximate time of a run."""
     start = perf_counter()
     with Session(path, target) as session:
         fill_inputs(session)
@@ -431,7 +432,7 @@ def _look(path: str, target: str) -> _Look:
 def _timed(
     target: str, placement: Placement | None, look: _Look, here: _Look, done: Bench
 ) -> Reached:
-    """A target that runs here: its times in turns, or those of the first look."""
+    """The row of a target that runs here, with its times from the turns or from the first look."""
     difference = None if target == _HERE else _difference(look.outputs, here.outputs)
     result = next((r for r in done.results if r.target == target), None)
     here_us = done.results[0].percentile_us(50)
@@ -445,21 +446,23 @@ def _timed(
 
 
 def _placement(delegate: Delegate, model: Model) -> Placement | None:
-    """By its compiler where one is asked, and by rules where not."""
+    """The placement by the delegate's compiler where it is asked, otherwise by rules."""
     if delegate.name in COMPILED:
         return placed(delegate, model)
     return None if delegate.predict is None else delegate.predict(model)
 
 
 def takers(model: Model, *, compiled: bool) -> tuple[Placement, ...]:
-    """What every accelerator makes of a model: by rules, or by the compilers that are here."""
+    """The placement of a model on every accelerator, by rules or by the compilers installed
+    here."""
     predicted = [(one, one.predict) for one in DELEGATES if one.predict is not None]
     found = (_placement(one, model) if compiled else say(model) for one, say in predicted)
     return tuple(one for one in found if one is not None)
 
 
 def _difference(ours: Sequence[Array], wanted: Sequence[Array]) -> float | None:
-    """The largest, as a part of the largest value; None where they cannot be compared."""
+    """The largest difference relative to the largest value; None where the outputs cannot be
+    compared."""
     if [a.shape for a in ours] != [b.shape for b in wanted]:
         return None
     parts = [
@@ -475,7 +478,7 @@ class ListedTarget:
     """One target.
 
     usable     whether it can be used here, why, and how to change that
-    placement  which ops of the model it takes; None without a model, or where it takes every op
+    placement  the ops of the model that it takes; None without a model, or where it takes all
     """
 
     delegate: Delegate
@@ -506,9 +509,9 @@ class ListedTarget:
 
 @dataclass(frozen=True, repr=False)
 class Targets:
-    """Every target; `model` is the name of the model that they were asked about, if one was.
+    """Every target; `model` is the name of the model in question, if there is one.
 
-    boards  of microcontrollers, each with whether the model fits; None where that is not known
+    boards  microcontroller boards, each with whether the model fits; None where that is unknown
     """
 
     rows: tuple[ListedTarget, ...]
@@ -529,7 +532,8 @@ class Targets:
         )
 
     def to_rows(self) -> list[Json]:
-        """One row a target; with a model, how many of its ops that takes and why not the others."""
+        """One row per target; with a model, the number of its ops that the target takes, and why
+        not the others."""
         return [row.summary() for row in self.rows]
 
     def to_json(self) -> Json:
@@ -539,13 +543,13 @@ class Targets:
 
 @check_types
 def targets(model: Source | None = None, *, compile: bool = False) -> Targets:
-    """Every accelerator: usable here or why not, and which ops of a model it takes.
+    """Lists every accelerator: usable here or why not, and which ops of a model it takes.
 
     >>> rows = litesmith.targets("model.tflite").to_rows()
     >>> [row["taken"] for row in rows if row["target"] == "hexagon"]
     [...]
 
-    Rules say what a target takes of a model; with `compile` the compilers that are installed do.
+    Rules say which ops a target takes; with `compile`, the installed compilers do.
     """
     source = None if model is None else open_source(model)
     rows: list[ListedTarget] = []
@@ -559,7 +563,7 @@ def targets(model: Source | None = None, *, compile: bool = False) -> Targets:
 
 
 def _fits(board: Board, source: SourceFile | None) -> bool | None:
-    """Whether a board has room for the model; None without one, or where it would not run."""
+    """Whether a board has room for the model; None without a model, or where it would not run."""
     if source is None:
         return None
     found = report_memory(source.name, source.model, source.bytes)

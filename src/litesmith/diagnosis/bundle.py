@@ -1,5 +1,5 @@
-"""A zip file with which another person can reproduce a problem, and from which they learn nothing
-of the model but its shape."""
+"""A zip file with which another person can reproduce a problem, and which reveals nothing of the
+model but its structure."""
 
 import io
 import json
@@ -73,7 +73,7 @@ def _profile_facts(model: Model, stripped: Model, profile: Profile) -> dict[str,
 
 
 def _renamed(tag: str, customs: Mapping[str, str]) -> str:
-    """What the runtime calls its work, without the names of custom ops."""
+    """The runtime's name for some work, without the names of custom ops."""
     for old in sorted(filter(None, customs), key=len, reverse=True):
         tag = tag.replace(old, customs[old])
     return tag

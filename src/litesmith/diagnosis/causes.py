@@ -14,15 +14,16 @@ from litesmith.passes.quantizing.scales import covered, form_of
 from litesmith.phrases import phrase
 from litesmith.units import number_text, percent_text, plain
 
-# An error below this share of its signal (40 dB) is what rounding always does.
+# An error below this share of the signal (40 dB) is what rounding always causes.
 _USUAL = 1e-4
-# Above it (30 dB), 8 bits are too few for what the op writes.
+# With an error above this share (30 dB), 8 bits are too few for the op's output.
 _MUCH = 1e-3
-# How far one sample or one channel must be beyond the others to stand out.
+# A sample or a channel stands out if it reaches this many times as far as the others.
 _FAR_SAMPLE, _FAR_CHANNEL = 3.0, 8.0
-# A number below this hides something, where all others are nearer to 0 than this share of it.
+# A value below the first number masks something, where all others are nearer to 0 than the second
+# as a share of it.
 _MASKING, _FAR_BELOW = -1000.0, 0.05
-# A range of which no more than this is used.
+# A range is too wide if at most this share of it is used.
 _WIDE = 0.4
 # A bias from this code on is at the end of int32, where float32 has steps of 2**7.
 FULL_BIAS = 2**31 - 2**8
@@ -33,8 +34,8 @@ _ENOUGH_SAMPLES = 8
 class Cause:
     """One way to lose accuracy.
 
-    part      of the op: the form of what it writes, or its weights
-    seen      what was seen of it in an op, in words; "" where it is not the cause there
+    part      the part of the op at fault: the form of its output, or its weights
+    seen      describes the evidence in an op; "" where this is not the cause there
     remedies  recipes, the likeliest first; {to} is the scheme, {keep} the ops at fault; a recipe
               without `quantize` is for the quantized file itself
     is_usual  True for what every quantized model has
@@ -61,7 +62,7 @@ class Blame(NamedTuple):
 
 
 def blamed(losses: Sequence[OpLoss]) -> list[Blame]:
-    """The cause of every part that makes any error."""
+    """The cause of every part with an error."""
     found: list[Blame] = []
     for loss in losses:
         for part in (FORM, WEIGHTS):
@@ -146,8 +147,8 @@ def _outlier_channel(loss: OpLoss) -> str:
 
 
 def _noise_of_most(loss: OpLoss) -> float:
-    """The error of the form as a share of the signal, in the middle channel: beside the power of
-    a loud one, that of all others together is nothing."""
+    """The error of the form as a share of the signal, in the median channel: the power of one loud
+    channel would hide all others."""
     used = loss.channel_peak > 0
     return float(np.median(loss.form.squares[used] / loss.signal.squares[used]))
 
@@ -267,7 +268,7 @@ def _channels_at_limit(loss: OpLoss) -> Array:
 
 
 def _dead(loss: OpLoss) -> Array:
-    """Which channels of the float layer have next to no weights."""
+    """The channels of the float layer that have next to no weights."""
     theirs = _layers(loss)[1]
     peaks = np.abs(rows_of(real_values(theirs.weight), theirs.axis)).max(axis=1)
     return peaks <= 1e-6 * peaks.max()

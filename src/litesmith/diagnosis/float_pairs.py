@@ -1,4 +1,4 @@
-"""A quantized model beside the float one it stands for: which tensor is which, and both in one."""
+"""A quantized model beside its float one: which tensor is which, and both in one graph."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,12 +27,12 @@ from litesmith.units import plain
 
 @dataclass(frozen=True, eq=False)
 class Twin:
-    """A tensor of a quantized model, and the one of the float model that it stands for.
+    """A tensor of a quantized model, and its counterpart in the float model.
 
-    place, op  the op that writes it, in the quantized model unless `renumbered`; −1 and None for
-               an input
+    place, op  the op that writes it, in the quantized model unless `renumbered`; −1 and None for an
+               input
     layers     that op and its counterpart, where they are layers
-    part       what the op is there for, where the network is one of known parts
+    part       the op's part in a recognised block, if any
     """
 
     ours: Tensor
@@ -51,19 +51,19 @@ class Twin:
 
     @property
     def number(self) -> str:
-        """The same without what the op is."""
+        """The op's number, without its part in a block."""
         return self.where if self.op is None else phrase("op {place}", self.place)
 
     @property
     def quant(self) -> Quant | None:
-        """The form of the values, where it is one of integers with one scale."""
+        """The form of the values, where it is integers with one scale."""
         quant = self.ours.quant
         has_one = quant is not None and quant.block is None and quant.scale.size == 1
         return quant if has_one and "int" in self.ours.dtype else None
 
 
 def op_place(place: int, op: Op, tensor: Tensor) -> str:
-    """An op by its number, its kind and what it writes."""
+    """An op by its number, its kind and its output."""
     return phrase("op {place} {kind} {name!r}", place, op.kind, _short_name(tensor))
 
 
@@ -72,10 +72,10 @@ def _short_name(tensor: Tensor) -> str:
 
 
 def twins(model: Model, reference: Model) -> list[Twin]:
-    """What the two models share, in order of execution.
+    """Pairs the tensors of both models, in order of execution.
 
-    Layers are matched by their order where kinds and shapes agree throughout, else by the names of
-    what they write; other ops by what they read.
+    Layers are matched by their order where kinds and shapes agree throughout, otherwise by the
+    names of their outputs; other ops are matched by their inputs.
     """
     why_not = inseparable(model) or inseparable(reference)
     if why_not:
@@ -86,7 +86,7 @@ def twins(model: Model, reference: Model) -> list[Twin]:
 
 
 def renumbered(found: Sequence[Twin], file: Model) -> list[Twin]:
-    """The twins with the places that their float tensors have in the file the user knows."""
+    """The twins, with the numbers that their float ops have in the user's file."""
     makers = {t: (place, op) for place, op in enumerate(file.main.ops) for t in op.outputs}
     return [
         replace(twin, place=makers[twin.theirs][0], op=makers[twin.theirs][1])
@@ -97,7 +97,7 @@ def renumbered(found: Sequence[Twin], file: Model) -> list[Twin]:
 
 
 def inseparable(model: Model) -> str:
-    """Why the errors of single ops cannot be told apart; "" where they can."""
+    """Why the errors of single ops cannot be separated; "" where they can."""
     for op in model.main.ops:
         if op.is_custom:
             what = phrase("is a custom op, of which nobody knows what it does when it is run alone")
@@ -114,11 +114,11 @@ def inseparable(model: Model) -> str:
 
 
 class Pair(NamedTuple):
-    """A quantized model and the float one that it is held against.
+    """A quantized model and its float one.
 
-    reference  the float model, its constants unpacked
+    reference  the float model, with its constants unpacked
     file       the float model as the user's file has it, whose ops a command numbers
-    is_ours    True where the quantized model was made here, so that the user has the float one only
+    is_ours    True where the quantized model was made here, and the user has only the float one
     """
 
     model: Model
@@ -128,7 +128,7 @@ class Pair(NamedTuple):
 
     @property
     def told(self) -> str:
-        """How the quantized model came about."""
+        """How the quantized model came about, in words."""
         if self.is_ours:
             without = phrase("without the correction that litesmith quantize adds")
             return phrase("quantized to int8 here (ranges only, {without})", without)
@@ -184,7 +184,7 @@ class _Matching:
         if counterpart is None:
             return
         mine, other = self._ours.get(op), self._theirs.get(counterpart)
-        # A layer of which channels were removed has no weights to put into the float one.
+        # A layer without some of its channels has no weights to put into the float layer.
         is_same = mine and other and mine.weight.elements == other.weight.elements
         layers = (mine, other) if mine and other and is_same else None
         for ours, theirs in zip(op.outputs, counterpart.outputs, strict=False):
@@ -208,7 +208,7 @@ class _Matching:
         return None
 
     def _ordered(self) -> dict[Op, Op]:
-        """The layers by their order; nothing where they are not the same ones."""
+        """Pairs the layers by their order; empty where the layers differ."""
         sides = [
             [(layer.op.kind, layer.weight.shape) for layer in layers.values()]
             for layers in (self._ours, self._theirs)
@@ -235,7 +235,7 @@ def _key(kind: str, tensors: Sequence[Tensor]) -> tuple[str, tuple[int, ...]]:
 
 
 def scores(reference: Model, found: Sequence[Twin]) -> list[Twin]:
-    """The outputs of both, before a softmax, which hides errors or makes them large."""
+    """The outputs of both models before a softmax, which hides errors or magnifies them."""
     by_float = {twin.theirs: twin for twin in found}
     chosen: list[Twin] = []
     for output in reference.main.outputs:
@@ -249,10 +249,10 @@ def scores(reference: Model, found: Sequence[Twin]) -> list[Twin]:
 
 
 class Joined(NamedTuple):
-    """Both models in one; `stored` is what each layer gives with the weights of the quantized one.
+    """Both models in one; `stored` has the output of each layer with the quantized weights.
 
-    Such a layer computes in float, on what the float model gives it: nothing but the weights and
-    the bias, as they are stored, makes its error.
+    Such a layer computes in float, on the float model's inputs: its error comes from the stored
+    weights and bias alone.
     """
 
     model: Model
@@ -294,7 +294,7 @@ def has_stored_weights(layer: Layer) -> bool:
 
 
 def with_stored_weights(ours: Layer, theirs: Layer) -> Op:
-    """The float layer with what the numbers of the quantized one stand for."""
+    """The float layer with the values that the quantized layer's numbers stand for."""
     inputs = list(theirs.op.inputs)
     inputs[theirs.weight_at] = _in_float(theirs.weight, real_values(ours.weight))
     if ours.bias is not None or theirs.bias is not None:

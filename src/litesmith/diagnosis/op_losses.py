@@ -1,11 +1,11 @@
-"""What each part of a quantized model adds to its error, beside the float model.
+"""What each part of a quantized model adds to its error, compared with the float model.
 
-One pass over the data runs both models in one graph. An error has one of two sources, told apart
-for each op: the form of what it writes (rounded to a step, cut at the ends of the range), seen
-from the float model's values alone; and its weights, seen from the float layer with the stored
-numbers in place of its own. Both start from exact inputs: no error of an earlier op counts.
+One pass over the data runs both models in one graph. An error has one of two sources, separated for
+each op: the form of its output (rounded to a step, cut at the ends of the range), computed from the
+float model's values alone; and its weights, computed by the float layer with the stored numbers in
+place of its own. Both start from exact inputs: no error of an earlier op counts.
 
-What the error of some ops alone does to the output is seen by the float model with only these
+What the error of some ops does to the output is measured on the float model with only these ops
 quantized, run beside the float model as it is (`DriftJudge`).
 """
 
@@ -42,7 +42,7 @@ from litesmith.run.litert.numpy_walker import dequantize
 
 Float64s = NDArray[np.float64]
 
-# Values of a tensor that are looked at in a sample: rows of all channels, evenly spread.
+# The number of values to look at per tensor and sample: rows of all channels, evenly spread.
 _MOST_VALUES = 1 << 17
 
 
@@ -60,19 +60,19 @@ class Errors:
     squares: Float64s = field(default_factory=lambda: np.zeros(1))
 
     def add(self, rows: Array) -> None:
-        """Takes note of errors: -> (values of a channel, channels)."""
+        """Adds errors, an array (values of a channel, channels)."""
         self.count += len(rows)
         self.total = self.total + rows.sum(axis=0, dtype=np.float64)
         self.squares = self.squares + np.einsum("ij,ij->j", rows, rows, dtype=np.float64)
 
     @property
     def power(self) -> float:
-        """The mean square of all."""
+        """The mean square of all errors."""
         return float(self.squares.mean()) / max(self.count, 1)
 
     @property
     def mean_share(self) -> float:
-        """How much of the power is each channel's own mean."""
+        """The share of the power that is due to the channels' mean errors."""
         whole = float(self.squares.sum())
         return float((self.total**2).sum()) / max(self.count, 1) / whole if whole else 0.0
 
@@ -82,9 +82,9 @@ class OpLoss:
     """What was seen of a twin.
 
     signal   the float model's values
-    total    the quantized model's errors, those of all earlier ops among them
+    total    the quantized model's errors, including those of all earlier ops
     form     the errors of the form alone; `cut` are those of values outside its range
-    weights  the errors that the stored weights alone make, where the op has any
+    weights  the errors of the stored weights alone, where the op has weights
     """
 
     twin: Twin
@@ -129,14 +129,14 @@ class OpLoss:
 
 
 def _rows(values: Array) -> Array:
-    """Some of the values: -> (values of a channel, channels)."""
+    """Some of the values, as an array (values of a channel, channels)."""
     rows = values.reshape(-1, values.shape[-1] if values.ndim else 1)
     step = max(1, rows.size // _MOST_VALUES)
     return rows[::step].astype(np.float32, copy=False)
 
 
 def as_real(stored: Array, tensor: Tensor) -> Array:
-    """What a tensor's stored numbers stand for."""
+    """The real values that a tensor's stored numbers stand for."""
     if tensor.quant is None or stored.dtype.kind not in "iu":
         return stored
     return dequantize(stored, tensor.quant)
@@ -169,7 +169,7 @@ def _gather(made: Joined, wave: Sequence[Twin], data: Data) -> list[OpLoss]:
 
 def _looked_at(made: Joined, twin: Twin) -> Iterator[Tensor]:
     yield twin.theirs
-    # An input that both models share is the float model's.
+    # An input shared by both models belongs to the float model.
     yield twin.theirs if twin.op is None and twin.quant is None else twin.ours
     if twin in made.stored and twin.layers:
         yield twin.layers[1].op.outputs[0]
@@ -194,8 +194,8 @@ TwinPart = tuple[Twin, str]
 def quantized_parts(
     reference: Model, parts: Sequence[TwinPart]
 ) -> tuple[Model, dict[Tensor, Tensor]]:
-    """The float model with the forms or the weights of some ops as the quantized model has them;
-    and what became of the tensors whose form was changed."""
+    """The float model in which some ops have the forms or the weights of the quantized model, with
+    the new tensor for each one whose form was changed."""
     forms = {twin.theirs: twin for twin, part in parts if part == FORM and twin.quant}
     layers = {
         twin.layers[1].op: twin.layers
@@ -228,9 +228,9 @@ class Drift(NamedTuple):
     """How far a model's answers are from the float model's.
 
     noise    the power of the error as a share of the signal's, in the output where it is largest
-    damage   what is compared: for a model that chooses among classes, how much the probabilities
-             it gives them diverge (Kullback and Leibler's, in nats a sample), which a cut or a tie
-             of the highest scores drives and other noise hardly does; for others the noise
+    damage   the quantity to compare. For a model that chooses among classes: the divergence of its
+             probabilities (Kullback and Leibler's, in nats per sample), which a cut or a tie of the
+             highest scores drives and other noise hardly does; for other models the noise
     """
 
     noise: float
@@ -242,7 +242,7 @@ class Drift(NamedTuple):
 
 
 class DriftJudge:
-    """Runs models on the same samples and holds their scores against the float model's."""
+    """Runs models on the same samples and compares their scores with the float model's."""
 
     def __init__(self, reference: Model, judged: Sequence[Twin], data: Data) -> None:
         self._reference, self._data = reference, data
@@ -255,7 +255,7 @@ class DriftJudge:
         self.seconds = perf_counter() - start
 
     def alone(self, parts: Sequence[TwinPart]) -> Drift:
-        """What these parts do, all others exact."""
+        """The drift caused by these parts, with all others exact."""
         model, now = quantized_parts(self._reference, parts)
         return self.drift(model, [now.get(t, t) for t in self._outputs])
 
@@ -276,13 +276,13 @@ class DriftJudge:
         with tools(self._data).opened(exposed) as run:
             for sample in self._samples:
                 results = run(list(map(as_stored, exposed.main.inputs, sample.inputs)))
-                # the session's memory is written anew by its next run, so that it is copied
+                # A session's next run overwrites its memory, so results are copied.
                 pairs = zip(results, outputs, strict=True)
                 yield [as_real(array, tensor).astype(np.float64) for array, tensor in pairs]
 
 
 def _is_chosen_from(graph: Graph, tensor: Tensor) -> bool:
-    """True where a softmax turns these scores, at once or in another shape, into an output."""
+    """True where a softmax turns these scores, directly or reshaped, into an output."""
     if tensor.shape[-1:] == (1,) and len(tensor.shape) < 3:
         return False
     chosen = [t for t in graph.outputs if ends_in_softmax(graph, t)]
@@ -290,7 +290,7 @@ def _is_chosen_from(graph: Graph, tensor: Tensor) -> bool:
 
 
 def _divergence(scores: Array, wanted: Array) -> float:
-    """How far the classes' probabilities are from the wanted ones, summed over rows."""
+    """The divergence of the classes' probabilities from the wanted ones, summed over rows."""
     shifted = [a - a.max(axis=-1, keepdims=True) for a in (scores, wanted)]
     ours, theirs = (a - np.log(np.exp(a).sum(axis=-1, keepdims=True)) for a in shifted)
     return float((np.exp(theirs) * (theirs - ours)).sum())
@@ -303,8 +303,8 @@ MOVES, EXACT, NO_TWIN = phrase("moves values only"), "exact", phrase("not in bot
 class OpError:
     """One op of the main graph of the user's file.
 
-    snr_db  the float model's signal over the error that this op alone makes; None where `why` says
-            the reason
+    snr_db  the float model's signal over the error that this op alone makes; None with the reason
+            in `why`
     """
 
     index: int
@@ -313,7 +313,7 @@ class OpError:
 
 
 def op_errors(pair: Pair, data: Data) -> tuple[OpError, ...]:
-    """The error of every op, given exact inputs: what earlier ops do wrong does not count."""
+    """The error of every op, given exact inputs: errors of earlier ops do not count."""
     found = twins(pair.model, pair.reference)
     known = renumbered(found, pair.file) if pair.is_ours else found
     seen = losses(pair.model, pair.reference, known, data)

@@ -1,5 +1,6 @@
-"""What a model would take in another form: a quantized one with its slow ops in float, a float one
-quantized. Each form is made here, with ranges from random numbers, and timed beside the model."""
+"""How long a model would take in another form: a quantized model with its slow ops in float, or a
+float model quantized. Each form is made here, with ranges from random numbers, and timed beside the
+model."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -18,14 +19,14 @@ from litesmith.timing.latency import Result, Rule, list_contenders, measure, rat
 from litesmith.timing.statistics import FASTER, SAME, SLOWER, UNCLEAR, Ratio
 from litesmith.timing.turns import Quota, one_load
 
-# Random samples that ranges come from: times do not depend on them.
+# The number of random samples behind the ranges: times do not depend on them.
 _SAMPLES = 4
 
-# Whose first run takes so many times as long as that of the fastest has lost; where runs are longer
-# than this, the first ones decide.
+# A model whose first run takes this many times as long as the fastest's has lost; where runs are
+# longer than the second number, the first runs decide.
 _HOPELESS, _MOST_US = 4.0, 5e5
 
-# On a busy machine, a share of the time that no noise explains.
+# On a busy machine, a ratio of times that no noise explains.
 _FAR = 2 / 3
 
 DYNAMIC, FLOAT16, INT8 = "dynamic", "float16", "int8"
@@ -34,8 +35,8 @@ DYNAMIC, FLOAT16, INT8 = "dynamic", "float16", "int8"
 class OtherForm(NamedTuple):
     """A model in another form.
 
-    scheme  as `quantize` names it; float16 stands for float
-    kinds   what is slower in integers than in float
+    scheme  the scheme's name in `quantize`; float16 stands for float
+    kinds   the kinds of ops that are slower in integers than in float
     """
 
     scheme: str
@@ -44,7 +45,7 @@ class OtherForm(NamedTuple):
 
 
 class Faster(NamedTuple):
-    """The fastest of some forms, and its time beside that of the model as it is."""
+    """The fastest of some forms, with its time beside that of the model as it is."""
 
     form: OtherForm
     ratio: Ratio
@@ -56,8 +57,9 @@ class Faster(NamedTuple):
 
 
 def int8_form(reference: Model, target: Target, runs: int | None = None) -> OtherForm | None:
-    """A float model as `quantize` makes int8 of it, with the ops in float that are faster so; the
-    float model itself where nothing would be left to gain; None where it cannot be told."""
+    """The int8 model that `quantize` makes of a float model, with those ops in float that are
+    faster in float. The float model itself where nothing would be gained; None where that is
+    unknown."""
     start = apply(reference, TIDY.replace("fold", "fold(float16=true)")).model
     recipe = (Quantize(),)
     found = fastest_forms(start, recipe, target, runs)
@@ -70,7 +72,7 @@ def int8_form(reference: Model, target: Target, runs: int | None = None) -> Othe
 
 
 def dynamic_form(model: Model) -> OtherForm | None:
-    """A float model with int8 weights alone; None where it has no layer for that."""
+    """A float model with int8 weights only; None where it has no layer for that."""
     try:
         return OtherForm(DYNAMIC, apply(model, "quantize(to=dynamic)").model)
     except LitesmithError:
@@ -78,7 +80,7 @@ def dynamic_form(model: Model) -> OtherForm | None:
 
 
 def quantized_forms(model: Model, target: Target, runs: int | None = None) -> list[OtherForm]:
-    """What `quantize` makes of a float model by the schemes that may be faster."""
+    """What `quantize` makes of a float model, by the schemes that may be faster."""
     try:
         integers = int8_form(model, target, runs)
     except LitesmithError:  # a scheme that is not for this model
@@ -91,7 +93,7 @@ def fastest_of(
     model: Model, forms: Sequence[OtherForm], target: Target, seconds: float
 ) -> Faster | None:
     """The form that takes least time, unless none is faster than the model; all take turns. Where
-    the machine is too busy to tell, the one that seems to."""
+    the machine is too busy to tell, the form that seems fastest."""
     if not forms:
         return None
     group = list_contenders([model, *(form.model for form in forms)], target)
@@ -108,8 +110,8 @@ def fastest_of(
 class Race(NamedTuple):
     """The times of models that took turns.
 
-    us      of each, in microseconds; those that were only to be held against come last
-    picked  the first of the others, unless a later one is faster beyond the noise
+    us      the time of each, in microseconds; models that serve only for comparison come last
+    picked  the first of the candidates, unless a later one is faster beyond the noise
     """
 
     us: tuple[float, ...]
@@ -119,9 +121,9 @@ class Race(NamedTuple):
 def race(
     models: Sequence[Model], others: Sequence[Model], target: Target, seconds: float
 ) -> Race | None:
-    """Which of some models to take by time, beside others that are there to be held against. Those
-    that a first run shows to be far slower than the fastest take no turns. None where they cannot
-    be timed."""
+    """Picks one of some models by time, beside others that serve only for comparison. Models that a
+    first run shows to be far slower than the fastest take no turns. None where they cannot be
+    timed."""
     count = len(models)
     try:
         group = list_contenders([*models, *others], target)
@@ -143,7 +145,7 @@ def race(
 
 
 def _pick(results: Mapping[int, Result]) -> int:
-    """The first, unless a later one is faster beyond the noise."""
+    """Picks the first, unless a later one is faster beyond the noise."""
     picked, *later = results
     for place in later:
         between = ratio(results[picked], results[place])

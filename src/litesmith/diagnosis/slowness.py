@@ -101,8 +101,8 @@ class Diagnosis:
 
 @dataclass(frozen=True)
 class Patient:
-    """A model on a target, with its profile, or why there is none; a remedy is timed against the
-    model as it is for `seconds`, ops in so many `runs`.
+    """A model on a target, with its profile, or why there is none. A remedy is timed against the
+    model for `seconds`, ops in this many `runs`.
 
     reference  the float model that a quantized one was made from, where the user has it
     """
@@ -117,8 +117,8 @@ class Patient:
 
     @cached_property
     def ops(self) -> tuple[OpTime, ...]:
-        """Timed ops of the graph that runs. Profiling makes them slower: they are shown so that
-        together they take no longer than a run without it."""
+        """The timed ops of the running graph. Profiling slows ops down: their times are scaled so
+        that together they take no longer than a run without it."""
         found = self.profile
         if found is None:
             return ()
@@ -134,26 +134,26 @@ class Patient:
         return 0.0 if self.profile is None else self.profile.run_us
 
     def share(self, us: float) -> float:
-        """Of a run; its ops never take more than all of it."""
+        """A time as a share of the run, at most the whole."""
         return min(us / self.run_us, 1.0) if self.run_us else 0.0
 
     def costs(self, us: float) -> str:
-        """`1.20 ms a run, 29.1 %`."""
+        """A cost in words, as in `1.20 ms a run, 29.1 %`."""
         share = phrase(", {share}", percent_text(self.share(us))) if self.run_us else ""
         return phrase("{time} a run{share}", time_text(us), share)
 
     @cached_property
     def treatment(self) -> "Treatment":
-        """What is known of its int8 ops outside XNNPACK, and whether float is better for them."""
+        """What is known of the int8 ops outside XNNPACK, and whether float is better for them."""
         return _treat(self)
 
 
 class Treatment(NamedTuple):
     """Ops that are slow in int8.
 
-    cure   the model in the form that is fastest here, timed; None where that could not be tried,
-           and the times of the ops in float are expected
-    kinds  what the ops take in either form, timed
+    cure   the model in its fastest form here, timed; None where that could not be tried, and the
+           times of the ops in float are estimates
+    kinds  the measured times of the ops in either form
     """
 
     ops: tuple[OpTime, ...]
@@ -187,15 +187,15 @@ def _is_int8(patient: Patient, found: OpTime) -> bool:
 
 
 def diagnoses(patient: Patient) -> list[Diagnosis]:
-    """Everything found, what costs most first; what is not measured comes last."""
+    """All findings, most costly first; unmeasured ones come last."""
     found = [diagnosis for rule in RULES for diagnosis in rule(patient)]
     ranked = sorted(found, key=lambda d: (d.us is None, -(d.us or 0.0)))
     return list(_disjoint(patient, ranked))
 
 
 def _disjoint(patient: Patient, ranked: Sequence[Diagnosis]) -> Iterator[Diagnosis]:
-    """The findings with a share each that no finding before has; what two of them blame on the same
-    op is said so."""
+    """The findings, each with the share that no finding before it has; where two of them blame the
+    same op, the second says so."""
     told: dict[int, float] = {}
     for one in ranked:
         new = {place: max(us - told.get(place, 0.0), 0.0) for place, us in one.parts.items()}
@@ -210,7 +210,7 @@ def _disjoint(patient: Patient, ranked: Sequence[Diagnosis]) -> Iterator[Diagnos
 
 
 def _file(patient: Patient) -> Iterator[Diagnosis]:
-    """What `inspect` finds, with the remedy's gain measured where it is a recipe."""
+    """The findings of `inspect`, with the measured gain of the remedy where it is a recipe."""
     known = slow_integers(patient.model) if patient.profile is not None else ()
     told = [one for one in findings(patient.model) if one not in known]  # those are measured
     for finding in told:
@@ -224,8 +224,8 @@ def _file(patient: Patient) -> Iterator[Diagnosis]:
 
 
 def _with_gain(diagnosis: Diagnosis, patient: Patient, recipe: str) -> Iterator[Diagnosis]:
-    """The model as it is against the model after the recipe, in turns; nothing where the recipe
-    would make it slower here."""
+    """Times the model in turns with the model after the recipe; yields nothing where the recipe
+    would slow the model down here."""
     try:
         better = apply(patient.model, recipe).model
         group = list_contenders([patient.model, better], patient.target)
@@ -253,7 +253,7 @@ def _with_gain(diagnosis: Diagnosis, patient: Patient, recipe: str) -> Iterator[
 
 
 def _loading(before: Result, after: Result) -> str:
-    """What is saved when the model is opened, where it is worth a word."""
+    """What is saved when opening the model, where that is worth mentioning."""
     times = [float(str(result.row()["create_us"])) for result in (before, after)]
     if times[1] > 0.9 * times[0]:
         return ""
@@ -295,7 +295,7 @@ def _outside(patient: Patient) -> Iterator[Diagnosis]:
 
 
 def _in_integers(patient: Patient) -> Iterator[Diagnosis]:
-    """Ops that are slow in int8, what they would take in float, and what cures that."""
+    """Ops that are slow in int8, with their times in float and a remedy."""
     found = patient.treatment
     ops, cure = found.ops, found.cure
     if not ops:
@@ -325,7 +325,7 @@ def _quantizing(file: str, scheme: str, target: Target) -> str:
 
 
 def _measured(kinds: Sequence[SlowKind], cure: Faster) -> tuple[str, str]:
-    """What ops take in float, and the model with the command, as they were timed."""
+    """The measured times of the ops in float, and of the remedied model with its command."""
     in_float = phrase(
         "timed one by one: {time} in int8, {time2} in float",
         time_text(sum(kind.integer_us for kind in kinds)),
@@ -339,7 +339,7 @@ def _gain(ratio: Ratio) -> str:
 
 
 def _expected(patient: Patient, ops: Sequence[OpTime]) -> tuple[str, str]:
-    """The same by what kinds of ops took elsewhere."""
+    """The same, estimated from the times of such ops elsewhere."""
     us = sum(op.us or 0.0 for op in ops)
     own = [patient.model.graphs[op.graph].ops[op.index] for op in ops]
     forms = (sum(known_us(op, is_integer=form) for op in own) for form in (True, False))
@@ -353,7 +353,7 @@ def _expected(patient: Patient, ops: Sequence[OpTime]) -> tuple[str, str]:
 
 
 def _worth_quantizing(patient: Patient) -> Iterator[Diagnosis]:
-    """A float model that a scheme makes faster here, tried."""
+    """A float model that a scheme makes faster here, as tried."""
     target, is_long = patient.target, patient.run_us > _MOST_US
     if not is_float(patient.model) or patient.profile is None or is_long:
         return
@@ -379,7 +379,7 @@ def _worth_quantizing(patient: Patient) -> Iterator[Diagnosis]:
 
 
 def _skipped(patient: Patient) -> Iterator[Diagnosis]:
-    """Layers whose zeros kernels of ours would skip."""
+    """Layers with zeros that Litesmith's own kernels would skip."""
     if patient.target.kind != "cpu" or patient.target.kernels == LITESMITH:
         return
     layers = skipping(patient.model)
@@ -492,7 +492,7 @@ def _slow(patient: Patient) -> Iterator[Diagnosis]:
 
 
 def _threads(patient: Patient) -> Iterator[Diagnosis]:
-    """More threads than one, against one, in turns."""
+    """More than one thread, timed in turns against one."""
     target = patient.target
     if target.kind != "cpu" or target.threads == 1:
         return
@@ -515,7 +515,7 @@ def _threads(patient: Patient) -> Iterator[Diagnosis]:
 
 
 def _copies(patient: Patient) -> Iterator[Diagnosis]:
-    """Feeding and reading by copies, against the run."""
+    """The cost of feeding and reading by copies, compared with the run."""
     if patient.profile is None:
         return
     size = sum(t.nbytes for t in (*patient.model.main.inputs, *patient.model.main.outputs))
@@ -535,7 +535,8 @@ def _copies(patient: Patient) -> Iterator[Diagnosis]:
 
 
 def _copy_us(size: int) -> float:
-    """The fastest of a few copies of so many bytes; of more than fit into caches, told by some."""
+    """The fastest of a few copies of this many bytes; estimated from a part where they exceed the
+    caches."""
     some = min(size, _MOST_COPIED)
     source, goal = np.ones(some, np.uint8), np.zeros(some, np.uint8)
     times: list[float] = []
@@ -565,7 +566,7 @@ RULES: tuple[Callable[[Patient], Iterator[Diagnosis]], ...] = (
 def _all_of(
     patient: Patient, ops: Sequence[OpTime], what: str, why: str, command: str
 ) -> Iterator[Diagnosis]:
-    """A finding on all of some ops; none where there are none."""
+    """A finding about all of some ops; none where there are no ops."""
     if ops:
         parts = {op.index: op.us or 0.0 for op in ops}
         us = sum(parts.values())

@@ -1,4 +1,4 @@
-"""What a quantized file and data tell of its losses without the float model."""
+"""What a quantized file and data reveal of its losses without the float model."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ from litesmith.passes.quantizing.scales import covered, form_of
 from litesmith.phrases import phrase
 from litesmith.units import percent_text
 
-# Codes at an end of the type are too many in more samples than this, and where a tensor has many
-# values, as a share of all codes.
+# Codes at an end of the type are too many in more than this share of samples, and, where a tensor
+# has many values, above this share of all codes.
 _FULL_SAMPLES, _FULL_CODES, _FEW = 0.2, 0.005, 2000
 _FEW_CODES = 1 / 8  # of all codes, from the lowest that is used to the highest
 _FULL_WEIGHTS = 0.1  # of a channel's weights, at the end of their type
@@ -56,13 +56,13 @@ class SeenCodes:
 
 
 def unaided(model: Model, data: Data) -> list[Diagnosis]:
-    """What stands out, without numbers for what it costs."""
+    """Findings without numbers for what they cost."""
     return [*_in_the_file(model), *_in_runs(seen_codes(model, data))]
 
 
 def seen_codes(model: Model, data: Data, at_once: int = AT_ONCE) -> list[SeenCodes]:
-    """The codes of every integer tensor that ops write; `at_once` is the bytes of tensors that are
-    looked at in one run."""
+    """The codes of every integer tensor that an op writes; `at_once` limits the bytes of tensors
+    observed in one run."""
     found = [
         SeenCodes(place, op, t, ends=_open_ends(op, t))
         for place, op in enumerate(model.main.ops)
@@ -80,7 +80,7 @@ def seen_codes(model: Model, data: Data, at_once: int = AT_ONCE) -> list[SeenCod
 
 
 def _open_ends(op: Op, tensor: Tensor) -> tuple[int, ...]:
-    """The ends of the type that no activation explains: what is there may have been cut off."""
+    """The ends of the type that no activation explains: values there may have been cut off."""
     form = form_of(tensor)
     activation = op.option("fused_activation_function")
     name = activation if isinstance(activation, str) else op.kind
@@ -88,7 +88,7 @@ def _open_ends(op: Op, tensor: Tensor) -> tuple[int, ...]:
         return ()
     bounds, (low, high) = ACTIVATIONS.get(name, ACTIVATIONS["NONE"]), covered(form)
     info = np.iinfo(form[0])
-    # Zero at the lowest code is where values that are never negative end by themselves.
+    # Zero at the lowest code is the natural end of values that are never negative.
     least = () if low <= bounds[0] + form[1] or low == 0 else (int(info.min),)
     most = () if high >= bounds[1] - form[1] else (int(info.max),)
     return least + most

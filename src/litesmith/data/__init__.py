@@ -1,8 +1,8 @@
-"""What a user has, as samples that a model can run.
+"""Turns what a user has into samples that a model can run.
 
-answers.py         what models answer: one pass over the data for all of them, on every core
+answers.py         the answers of models: one pass over the data for all of them, on every core
 audio.py           clips at a model's rate and length
-file_lists.py      files with a label each: of a folder, of class folders, of a table
+file_lists.py      files with a label each: from a folder, from class folders, from a table
 groups.py          which samples are independent: copies, near copies, the user's own groups
 guess_by_task.py   the normalisation under which a model does its task best
 guess_norm.py      normalisation and label offset, guessed if nobody states them
@@ -14,12 +14,12 @@ readers.py         every kind of source as numbered items and their labels
 sample_splits.py   some samples for the work, others to judge by; chosen by contents
 samples.py         what a sample is, and an item in it; `Data`
 shipping.py        models and samples on their way to other machines
-source_digest.py   whether a file or folder is still what it was, before anything is decoded
+source_digest.py   whether a file or folder has changed, before anything is decoded
 sources.py         `open_data`: a folder, arrays, a generator or a function as `Data`; functions by
                    the name `module:function`
 task_rows.py       boxes, masks, transcripts and answers: the items of a task
 unusable_items.py  items that cannot be read: named, counted, left out or refused
 
-Whatever was chosen on the user's behalf (a normalisation, a label offset) becomes a note that is
-shown. The order of samples never changes a result.
+Every decision made for the user (a normalisation, a label offset) becomes a note that is shown. The
+order of samples never changes a result.
 """

@@ -1,4 +1,4 @@
-"""What models answer to samples: one pass over the data for all of them, on every core."""
+"""The answers of models to samples: one pass over the data for all models, on every core."""
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -25,10 +25,10 @@ Outputs = tuple[Array, ...]  # of one model: real numbers where an output has a 
 Kept = TypeVar("Kept")
 Keep = Callable[[Sample, Sequence[Outputs]], Kept]
 
-# Sessions cost memory, and beyond this many workers the data is what is waited for.
+# Sessions cost memory, and with more workers than this, reading the data is the bottleneck.
 _MOST_WORKERS = 16
 
-# Samples that a worker takes at a time, so that handing over costs little beside the work.
+# The number of samples handed to a worker at a time, so that handing over costs little.
 _CHUNK = 8
 
 
@@ -40,11 +40,11 @@ def outputs_of(
     on: str | Target = "cpu:1",
     workers: int | None = None,
 ) -> Generator[Kept, None, None]:
-    """What `keep` makes of each sample and of every model's outputs, in the samples' order.
+    """Yields the result of `keep` for each sample and every model's outputs, in the samples' order.
 
-    Each worker has a session of every model, and runs one sample at a time: measured with LiteRT
-    2.3.0, convolutional models gain under a tenth by batches of 2 to 16, or lose. `keep` is called
-    by the workers, and what it is handed is not kept, so that memory is bounded.
+    Each worker has a session of every model and runs one sample at a time: with LiteRT 2.3.0,
+    convolutional models gain less than a tenth from batches of 2 to 16, or lose. The workers call
+    `keep` and do not retain its arguments, so that memory is bounded.
     """
     target = Target.parse(on)
     entries = [_main_entry(model) for model in models]
@@ -67,13 +67,14 @@ def outputs_of(
 
 
 def main_session(source: Source, on: str | Target = "cpu:1") -> Session:
-    """A session of the main graph, which data is read for, whatever signature comes first."""
+    """Opens a session of the main graph, for which data is read, whatever the first
+    signature is."""
     content, key = _main_entry(source)
     return Session(content, on, signature=key)
 
 
 def _main_entry(source: Source) -> tuple[ReadModel, str]:
-    """What to open, and the signature's key, so that the main graph runs."""
+    """The model to open, and the key of the signature that runs the main graph."""
     read = read_once(source)
     signatures = read.model.signatures
     if not signatures or signatures[0].graph == 0:
@@ -106,21 +107,23 @@ def _in_order(
 
 
 def _workers(sessions: Sequence[Session], target: Target) -> int:
-    """One for each core; one alone where the target has no cores or an answer depends on the last.
+    """The number of workers: one per core, but only one where the target has no cores, or an answer
+    depends on earlier ones.
 
-    So the results never depend on the number of workers."""
+    So the results never depend on the number of workers.
+    """
     if target.kind != "cpu" or not all(is_stateless(session.model) for session in sessions):
         return 1
     return max(1, min(_MOST_WORKERS, usable_cores() // target.threads))
 
 
 def is_stateless(model: Model) -> bool:
-    """True where an answer depends on nothing but the inputs."""
+    """True where an answer depends on the inputs alone."""
     return all(is_repeatable(op) or called_graphs(op) for _, _, op in model.ops())
 
 
 class Answering:
-    """A session of the main graph that is called with a sample and returns the real outputs."""
+    """A session of the main graph; takes a sample and returns the outputs as real numbers."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -153,7 +156,7 @@ class Answering:
 
 
 def _fitting(name: str, tensor: Tensor, value: Array) -> Array:
-    """The same; only what a model leaves free may have another size than it states."""
+    """Checks the value's shape: only free dimensions may differ from what the model states."""
     marks = tensor.dynamic or tensor.shape
     fits = (wanted in (-1, size) for size, wanted in zip(value.shape, marks, strict=False))
     if len(marks) != value.ndim or not all(fits):
@@ -164,7 +167,8 @@ def _fitting(name: str, tensor: Tensor, value: Array) -> Array:
 
 
 def real(stored: Array, tensor: Tensor) -> Array:
-    """The session's memory is written anew by its next run, so that it is copied."""
+    """The real numbers of an output, copied, because the session's next run overwrites its
+    memory."""
     if tensor.quant is None or tensor.quant.block is not None or stored.dtype.kind not in "iu":
         return stored.copy()
     return dequantize(stored, tensor.quant) if tensor.quant.scale.size else stored.copy()
@@ -174,7 +178,7 @@ Named = list[tuple[str, Tensor]]
 
 
 def _ports(session: Session) -> tuple[Named, Named]:
-    """Inputs and outputs in the graph's order, by the names that the session has for them."""
+    """Inputs and outputs in the graph's order, with the session's names for them."""
     graph, (inputs, outputs) = session.model.main, session.names
     return (
         list(zip(inputs, graph.inputs, strict=True)),

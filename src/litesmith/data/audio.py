@@ -1,6 +1,5 @@
-"""Audio files: clips for models that take a waveform or features of one, at the rate and length of
-the model. What is longer is given in several windows, and the answers are averaged.
-"""
+"""Audio files: clips for models that take a waveform or its features, at the model's rate and
+length. A longer clip is given in several windows, and the answers are averaged."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -30,23 +29,23 @@ from litesmith.tflite.read_metadata import metadata
 from litesmith.tflite.sound_metadata import stated_features
 from litesmith.units import total_text
 
-# A row of fewer numbers is a vector of something else.
+# A row with fewer numbers than this is a vector of something else.
 _SHORTEST = 1000
 
-# A clip has at most so many windows, evenly spread over it.
+# The largest number of windows per clip; they are evenly spread over it.
 MOST_WINDOWS = 32
 
 
 def waveform(tensor: Tensor) -> int:
-    """The samples that an input takes as a clip; 0 where its shape is not that of one."""
+    """The number of audio samples that an input takes; 0 where its shape is not that of a clip."""
     if tensor.dtype != "float32" or tensor.elements < _SHORTEST:
         return 0
     return tensor.elements if max(tensor.shape) == tensor.elements else 0
 
 
 def has_audio(source: Path, model: Model) -> bool:
-    """True where a folder or a table holds clips and the model takes one, or a map of features of
-    one."""
+    """True where a folder or a table holds clips and the model takes a clip or a map of its
+    features."""
     if len(model.main.inputs) != 1 or not _takes_sound(model.main.inputs[0]):
         return False
     if is_table(source):
@@ -62,7 +61,7 @@ def _takes_sound(tensor: Tensor) -> bool:
 
 
 def audio_rows(source: Path, model: Model, preparation: Preparation) -> Rows:
-    """A folder of clips, or of folders of clips whose names are the classes; or a table."""
+    """Reads a folder of clips, folders of clips named by their classes, or a table."""
     tensor = model.main.inputs[0]
     rate, notes = rate_of(model, preparation)
     features = sound_features(model, preparation)
@@ -99,7 +98,7 @@ def audio_rows(source: Path, model: Model, preparation: Preparation) -> Rows:
 
 
 def sound_features(model: Model, preparation: Preparation) -> Features:
-    """How clips become what a model takes: the wave itself, or features of it."""
+    """How clips become inputs of a model: the wave itself, or its features."""
     tensor = model.main.inputs[0]
     if waveform(tensor):
         return Features("wave")
@@ -107,7 +106,7 @@ def sound_features(model: Model, preparation: Preparation) -> Features:
 
 
 def window_length(tensor: Tensor, features: Features, rate: int) -> int:
-    """The samples of a clip that a model takes at a time."""
+    """The number of audio samples that a model takes at a time."""
     if features.kind == "wave":
         return waveform(tensor) or tensor.elements
     moments = next(side for side in tensor.shape[1:] if side > 1)
@@ -116,7 +115,8 @@ def window_length(tensor: Tensor, features: Features, rate: int) -> int:
 
 
 def rate_of(model: Model, preparation: Preparation) -> tuple[int, tuple[str, ...]]:
-    """The samples a second that a model takes, and what is said where they are assumed."""
+    """The rate, in audio samples per second, that a model takes, and a note where the rate is
+    assumed."""
     known = preparation.rate or metadata(model).rate
     if known:
         return known, ()
@@ -127,8 +127,8 @@ def rate_of(model: Model, preparation: Preparation) -> tuple[int, tuple[str, ...
 
 
 def windows(values: NDArray[np.float64], length: int) -> list[NDArray[np.float64]]:
-    """A clip in pieces of a length that overlap by half, the middle one first; one piece with
-    silence behind it where the clip is shorter."""
+    """Cuts a clip into pieces that overlap by half, the middle piece first; a clip that is too
+    short becomes one piece, padded with silence."""
     spare = len(values) - length
     if spare <= 0:
         return [np.pad(values, (0, -spare))]

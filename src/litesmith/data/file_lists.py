@@ -20,15 +20,15 @@ from litesmith.tflite.read_metadata import metadata
 from litesmith.tflite.write_metadata import label_line
 from litesmith.units import plain, total_text
 
-# No model has more classes; a larger number stands for something else.
+# No model has more classes than this; a larger number stands for something else.
 MOST_CLASSES = 2**31
 
 _LABEL_FILE, _NAMED = "labels.txt", 5
 
 
 class Numbered(NamedTuple):
-    """The class of each file, what is said of it, whether the numbers are the model's own, and why
-    they cannot be the model's classes."""
+    """The class of each file, notes, whether the numbers are the model's own, and why they cannot
+    be the model's classes."""
 
     classes: Array | None
     notes: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Numbered(NamedTuple):
 
 
 class ListedFiles(NamedTuple):
-    """Files in order, and the label of each: its class, or what else a table says."""
+    """Files in order, with the label of each: its class, or whatever else a table says."""
 
     files: list[Path]
     names: list[str]
@@ -48,7 +48,7 @@ class ListedFiles(NamedTuple):
 def listed_files(
     source: Path, model: Model, endings: Collection[str], what: str, preparation: Preparation
 ) -> ListedFiles:
-    """The files of a table, of a folder, or of folders in it whose names are the classes."""
+    """Lists the files of a table, of a folder, or of subfolders named by their classes."""
     table = find_table(source)
     if table is not None:
         rows = read_labelled(table, endings, what)
@@ -65,7 +65,7 @@ def listed_files(
 
 
 def class_names(model: Model, preparation: Preparation) -> tuple[str, ...]:
-    """The model's classes by name: as a file has them, else as the model does."""
+    """The names of the model's classes: from the user's file, otherwise from the model."""
     given = preparation.class_names
     return read_list(Path(given)) if given else metadata(model).labels
 
@@ -73,8 +73,8 @@ def class_names(model: Model, preparation: Preparation) -> tuple[str, ...]:
 def list_files(
     folder: Path, endings: Collection[str], what: str, *, deep: bool = False
 ) -> tuple[list[Path], list[str]]:
-    """The files with these endings, and the folder of each where they are in folders; `deep` finds
-    those in folders of these folders too."""
+    """Lists the files with these endings, with the subfolder of each; `deep` also descends into
+    subfolders of these."""
     flat = files_in(folder, endings)
     inside = sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
     look_in = files_below if deep else files_in
@@ -99,7 +99,8 @@ def list_files(
 
 
 def number_classes(folder: Path, owners: Sequence[str], model: Model) -> Numbered:
-    """The class of each file: by number, by a list of labels, or by the order of the names."""
+    """Numbers the class of each file: by numeric names, by a list of labels, or by the order of the
+    names."""
     used = sorted(set(owners))
     told = metadata(model).labels
     has_numbers = all(name.isdecimal() and int(name) < MOST_CLASSES for name in used)
@@ -124,7 +125,7 @@ def number_classes(folder: Path, owners: Sequence[str], model: Model) -> Numbere
             wrong = "" if labels is told else _misfit(folder, labels, model)
             return Numbered(np.array(numbers, np.int64), (note,), labels is told, wrong)
     folders = sorted(p.name for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
-    # An empty folder counts where only then there are as many classes as the model has.
+    # An empty folder counts only where this makes as many classes as the model has.
     named = folders if len(folders) == class_count(model) else used
     places = {name: place for place, name in enumerate(named)}
     note = phrase("classes are numbered in the order of their names: {named} is 0", named[0])
@@ -133,7 +134,7 @@ def number_classes(folder: Path, owners: Sequence[str], model: Model) -> Numbere
 
 
 def _misfit(folder: Path, names: Sequence[str], model: Model) -> str:
-    """Why classes of these names cannot be the model's; "" where they may be."""
+    """Why classes with these names cannot be the model's; "" where they may be."""
     count, told = class_count(model), metadata(model).labels
     strange = [name for name in names if _key(name) not in _label_places(told)] if told else []
     if not strange and (count is None or len(names) in (count, count - 1)):
@@ -156,15 +157,15 @@ def _misfit(folder: Path, names: Sequence[str], model: Model) -> str:
 
 
 def shorten_names(names: Sequence[str]) -> str:
-    """The first few names, and how many more there are."""
+    """The first few names, and the number of further ones."""
     shown = ", ".join(plain(name) for name in names[:_NAMED])
     more = len(names) - _NAMED
     return phrase("{shown} and {count} more", shown, total_text(more)) if more > 0 else shown
 
 
 def _label_places(labels: Sequence[str]) -> dict[str, int]:
-    """The number of each label by its name; of a label with several names, `tench, Tinca tinca`, by
-    each that no other has."""
+    """The number of each label by its name. A label with several names, such as `tench, Tinca
+    tinca`, is listed under each name that no other label has."""
     places = {_key(label): place for place, label in enumerate(labels)}
     parts = [(_key(part), n) for n, label in enumerate(labels) for part in label.split(",")]
     counts = Counter(part for part, _ in parts)
@@ -172,5 +173,5 @@ def _label_places(labels: Sequence[str]) -> dict[str, int]:
 
 
 def _key(name: str) -> str:
-    """A name as it stands in a list of labels, in small letters."""
+    """A name in the form of a list of labels, in lower case."""
     return label_line(name).casefold().replace("_", " ")

@@ -1,12 +1,12 @@
-"""Which samples are independent: copies and near copies form a group, as does what the user says.
+"""Which samples are independent: copies and near copies form a group, as do the user's own groups.
 
-An item is kept as a sketch, a few numbers of it: of an image its colours on a grid of 8 × 8,
-without brightness and contrast; of a sound sums of its numbers, without its loudness; of other
-numbers themselves, or sums of them where they are many.
-Two items whose sketches are near each other are copies. How near is judged by the data: where many
-items are about as near by nature, as readings of two sensors are, only what is nearer still counts.
+An item is kept as a sketch, a few numbers: for an image, its colours on a grid of 8 × 8 without
+brightness and contrast; for a sound, sums of its numbers without its loudness; for other data, the
+numbers themselves, or sums of them where they are many. Two items with nearby sketches are copies.
+How near is near depends on the data: where many items are naturally about as near, as readings of
+two sensors are, only nearer ones count.
 
-Items that may be near are found by hash buckets, so that 50,000 take seconds.
+Candidates are found by hash buckets, so that 50,000 items take seconds.
 """
 
 import math
@@ -30,39 +30,40 @@ from litesmith.units import plain, total_text
 
 Numbers = NDArray[np.int64]  # the group of each item, counted from 0 in the order of their firsts
 
-# An image is seen on a grid of so many fields a side; other numbers as so many sums at most.
-# Of fewer numbers that differ, two items are near by chance.
+# The side of the grid for images; the largest number of sums for other data; and the least number
+# of numbers, below which two different items are near by chance.
 _GRID, _SUMS, _LEAST_NUMBERS = 8, 256, 4
 
-# So many numbers in a row, or more, are a sound.
+# This many numbers in a row, or more, are a sound.
 _SOUND = 4_000
 
-# The distance of copies at most, as a part of the distance that two items usually have: images that
-# were shifted by 2 %, turned by 5° or saved again stay inside, and 16 of the 12 million pairs of
-# 5,000 images of CIFAR-10. It is made less until few items have another as near by chance, or few
-# of the pairs that are found are.
+# The largest distance of copies, relative to the usual distance of two items. Images that were
+# shifted by 2 %, turned by 5° or saved again stay inside, and so do 16 of the 12 million pairs of
+# 5,000 images of CIFAR-10. The distance is reduced by the second factor, down to the third, until
+# few items have another that near by chance, or few of the pairs found do.
 _NEAR, _LESS, _LEAST = 0.25, 0.8, 0.005
 _BY_CHANCE, _IMAGES_BY_CHANCE, _OF_FOUND = 0.001, 0.02, 0.1
 
-# Items that are compared with all others to learn what is near by nature, and the number of items
-# up to which all pairs are compared.
+# The number of items compared with all others to learn what is naturally near, and the number of
+# items up to which all pairs are compared.
 _ASKED, _ALL_PAIRS = 512, 1024
 
-# Tables of buckets, the steps in the key of each, the lines that a rough distance is taken along,
-# and how many neighbours in a bucket are compared.
+# The number of hash tables, the number of steps in each key, the number of lines for a rough
+# distance, the number of neighbours to compare in a bucket, and the number of pairs compared at
+# once.
 _TABLES, _STEPS, _ROUGH, _BESIDE, _AT_ONCE = 12, 6, 12, 8, 65_536
 
 
 class Sketch(NamedTuple):
-    """What is kept of an item; `mirrored` is that of the image as a mirror shows it."""
+    """The numbers kept of an item; `mirrored` are those of the mirrored image."""
 
     values: NDArray[np.float32]
     mirrored: NDArray[np.float32] | None = None
 
 
 def sketch(tensors: Sequence[Tensor], arrays: Sequence[Array]) -> Sketch | None:
-    """The sketch of an item by the inputs that it is for; None where only equal items are copies,
-    as of texts and token numbers."""
+    """Makes the sketch of an item for these inputs; None where only equal items are copies, as with
+    texts and token numbers."""
     pairs = list(zip(tensors, arrays, strict=True))
     if len(pairs) == 1 and (wanted := picture(tensors[0])) is not None:
         found = _image_sketch(arrays[0], wanted)
@@ -73,7 +74,7 @@ def sketch(tensors: Sequence[Tensor], arrays: Sequence[Array]) -> Sketch | None:
 
 
 def sketch_arrays(arrays: Sequence[Array]) -> Sketch | None:
-    """The same where the inputs are not known."""
+    """Makes a sketch where the inputs are unknown."""
     return _number_sketch([a for a in arrays if a.dtype.kind == "f"])
 
 
@@ -86,7 +87,7 @@ def _number_sketch(arrays: Sequence[Array]) -> Sketch | None:
 
 
 def _image_sketch(pixels: Array, wanted: Picture) -> Sketch | None:
-    """None for what has fewer pixels than the grid has fields, or is of one colour."""
+    """The sketch of an image; None for an image smaller than the grid, or of a single colour."""
     if wanted.channel_axis == -3:
         pixels = np.moveaxis(pixels, -3, -1)
     elif wanted.channel_axis == 0:
@@ -110,7 +111,7 @@ def _image_sketch(pixels: Array, wanted: Picture) -> Sketch | None:
 
 
 def _sums(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Many numbers as few sums of them with signs by chance, which keep distances about."""
+    """Reduces many numbers to a few sums with random signs, which roughly preserve distances."""
     if values.size <= _SUMS:
         return values
     random = np.random.default_rng(values.size)
@@ -120,8 +121,8 @@ def _sums(values: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _as_loud(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """A sound as loud as any other, in a row: beside loud sounds, quiet ones would be alike for
-    being quiet. Other numbers as they are, in a row."""
+    """Scales a sound to a standard loudness and flattens it: beside loud sounds, quiet ones would
+    be alike merely for being quiet. Other numbers are only flattened."""
     row = values.reshape(-1)
     if row.size < _SOUND or row.size > max(values.shape):
         return row
@@ -132,13 +133,13 @@ def _as_loud(values: NDArray[np.float32]) -> NDArray[np.float32]:
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """The groups of the items of some data, found when they are first asked for.
+    """The groups of the items of some data, found on first use.
 
-    chosen  the items that the data has, by number
-    digest  of an item's contents
-    read    reads an item, which adds its sketch to `seen`
-    told    the group that the user says each item of the source is in; None where nothing is said
-    alone   True where the user says that every item is independent
+    chosen  the numbers of the items in the data
+    digest  the digest of an item's contents
+    read    reads an item, and adds its sketch to `seen`
+    told    the user's group for each item of the source; None where the user names none
+    alone   True where the user declares every item independent
     """
 
     chosen: tuple[int, ...]
@@ -155,7 +156,7 @@ class Grouping:
             return dict(zip(own, range(len(own)), strict=True))
         self.read([item for item in own if item not in self.seen])
         sketches = [self.seen[item] for item in own]
-        # Equal items have equal sketches; of those that have none, the digests are asked.
+        # Equal items have equal sketches; digests decide for items without a sketch.
         equal = [
             self.digest(item) if one is None else item
             for item, one in zip(own, sketches, strict=True)
@@ -175,8 +176,8 @@ NONE, FOLDER = "none", "folder"
 def stated_groups(
     asked: str, names: Sequence[str], columns: Mapping[str, Array] | None, source: str
 ) -> Sequence[object]:
-    """The group of each item by the user's word: a column of arrays, a folder, or what a pattern
-    finds in the names of files."""
+    """The user's group for each item: by a column of arrays, by folder, or by a pattern in file
+    names."""
     if columns is not None:
         return _column_groups(asked, len(names), columns, source)
     if all(not isinstance(name, Phrase) for name in names):
@@ -207,7 +208,7 @@ def _column_groups(
 
 
 def is_by_folder(asked: str) -> bool:
-    """True where the folders that files are in are the groups, of a class or below."""
+    """True where folders are groups, those of a class or those below."""
     return re.fullmatch(rf"{FOLDER}(:\d+)?", asked) is not None
 
 
@@ -243,13 +244,13 @@ def _name_groups(asked: str, names: Sequence[str], source: str) -> Sequence[obje
 
 
 def number_groups(groups: Numbers) -> Numbers | None:
-    """The groups numbered from 0 without gaps; None where every item is its own."""
+    """Renumbers the groups from 0 without gaps; None where every item is its own group."""
     different, numbers = np.unique(groups, return_inverse=True)
     return None if len(different) == len(groups) else numbers.reshape(-1).astype(np.int64)
 
 
 def groups_text(groups: Numbers | None) -> str:
-    """Equal for equal groups; "" where every sample is its own."""
+    """A text that is equal for equal groups; "" where every sample is its own group."""
     if groups is None or len(np.unique(groups)) == len(groups):
         return ""
     firsts = np.unique(groups, return_index=True, return_inverse=True)
@@ -257,7 +258,7 @@ def groups_text(groups: Numbers | None) -> str:
 
 
 def join_groups(count: int, *keys: Sequence[object]) -> Numbers:
-    """The groups of items of which two are together where any of the keys says so."""
+    """Groups items, putting two together wherever any of the keys agrees."""
     parents = _Parents(count)
     for key in keys:
         first: dict[object, int] = {}
@@ -267,7 +268,7 @@ def join_groups(count: int, *keys: Sequence[object]) -> Numbers:
 
 
 def near_groups(sketches: Sequence[Sketch | None]) -> Numbers:
-    """The groups of items by their sketches alone."""
+    """Groups items by their sketches alone."""
     parents = _Parents(len(sketches))
     kinds: dict[tuple[int, bool], list[int]] = {}
     first: dict[bytes, int] = {}
@@ -290,7 +291,7 @@ def near_groups(sketches: Sequence[Sketch | None]) -> Numbers:
 def _points(
     sketches: Sequence[Sketch | None], places: Sequence[int], is_plain: bool
 ) -> tuple[NDArray[np.float32], float]:
-    """Sketches as points, images also as a mirror shows them; and their usual distance."""
+    """Sketches as points, with mirrored ones for images; and the usual distance between them."""
     own = [one for place in places if (one := sketches[place]) is not None]
     points = np.stack([one.values for one in own])
     if is_plain:
@@ -305,7 +306,7 @@ def _points(
 
 
 def _near_pairs(points: NDArray[np.float32], usual: float, chance: float) -> NDArray[np.int64]:
-    """Pairs of points, enough of them to join all that are near: (pairs, 2)."""
+    """Pairs of near points, enough of them to connect all that are near: shape (pairs, 2)."""
     near = _nearness(points, usual, chance) if len(points) > 1 and usual > 0 else 0.0
     if near == 0:
         return np.zeros((0, 2), np.int64)
@@ -331,7 +332,7 @@ def _beside(
     near: float,
 ) -> NDArray[np.int64]:
     """The near pairs among points that are a few places apart in an order, in the same bucket.
-    Few are far apart that are near by `rough`, their distance along some lines."""
+    Points near by `rough`, their distance along some lines, are rarely far apart."""
     found = [np.zeros((0, 2), np.int64)]
     for apart in range(1, _BESIDE + 1):
         same = np.flatnonzero(buckets[:-apart] == buckets[apart:])
@@ -346,14 +347,14 @@ def _beside(
 
 
 def _within(points: NDArray[np.float32], some: Numbers, near: float) -> NDArray[np.int64]:
-    """The pairs among some points that are no further apart."""
+    """The pairs among some points that are at most `near` apart."""
     squares = _squares(points[some], points[some])
     one, two = np.nonzero(np.triu(squares <= near**2, 1))
     return np.stack([some[one], some[two]], axis=1)
 
 
 def _squares(some: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The squared distance of each to each."""
+    """The squared distance between each point and each other one."""
     lengths = np.square(some).sum(axis=1)[:, None] + np.square(others).sum(axis=1)
     return np.maximum(lengths - 2 * (some @ others.T), 0)
 
@@ -361,8 +362,9 @@ def _squares(some: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[
 def _nearness(points: NDArray[np.float32], usual: float, chance: float) -> float:
     """The distance up to which points are copies; 0 where near points are no copies at all.
 
-    In a shell around a point twice as wide, points that are near by chance are more by a factor
-    that the next two shells tell; from it follows how many are inside by chance.
+    Points that are near by chance are more numerous in a shell around a point that is twice as
+    wide, by a factor that the next two shells reveal; from this factor follows how many are inside
+    by chance.
     """
     near = _NEAR * usual
     asked = np.unique(np.linspace(0, len(points) - 1, min(_ASKED, len(points))).astype(np.int64))

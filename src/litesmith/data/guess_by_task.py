@@ -1,4 +1,4 @@
-"""The normalisation under which a model does its task best, seen on a few images."""
+"""The normalisation under which a model does its task best, tried on a few images."""
 
 from collections.abc import Callable, Sequence
 
@@ -13,7 +13,8 @@ from litesmith.phrases import phrase
 from litesmith.tasks.task import Answer, Graded
 from litesmith.units import percent_text
 
-# The best is sure where the next does so much worse; below the least nothing is told.
+# The best choice is certain where the next one scores below this share of it; below the second
+# number nothing is chosen.
 _CLEARLY, _LEAST = 0.9, 0.02
 
 
@@ -23,8 +24,8 @@ def guess_by_task(
     names: Sequence[str],
     prepared: Callable[[str], Sequence[Sample]],
 ) -> Choice | None:
-    """One of the normalisations of these names, `prepared` giving the samples under each; None
-    where the scorer cannot grade, or the model does nothing under any."""
+    """Chooses one of the named normalisations, under which `prepared` gives the samples; None where
+    the scorer cannot grade, or the model does nothing under any of them."""
     if not isinstance(scorer, Graded):
         return None
 

@@ -1,4 +1,4 @@
-"""Which normalisation and which label offset a model wants, where the user does not say."""
+"""Guesses the normalisation and the label offset of a model, where the user does not state them."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,13 +21,14 @@ from litesmith.run.session import Session
 from litesmith.tflite.read_metadata import metadata
 from litesmith.units import number_text, percent_text
 
-# How many samples a guess looks at, and how much it may compute: about two seconds of one core.
+# How many samples a guess looks at, and how many MACs it may compute: about two seconds of one
+# core.
 MOST_TRIED, _LEAST_TRIED, _MOST_MACS = 32, 8, 100e9
 
-# Values of an output that are looked at; a segmentation has millions, and they say the same.
+# The number of output values to look at; a segmentation has millions, all with the same message.
 _MOST_VALUES = 100_000
 
-# What an image shifted by so much of its width should hardly change.
+# Shifting an image by this share of its width should hardly change the answer.
 _SHIFT = 0.01
 
 # A best norm that is better than the next by less is no more than a hunch.
@@ -35,10 +36,10 @@ _CLEARLY = 1.2  # times the information
 _CLEARLY_RIGHT = 0.15  # of the labels
 _CLEARLY_TOLD = 0.25  # of what could be told at all
 
-# Norms that come so near to the best are level with it: the most common of them is taken.
+# Normalisations this close to the best are level with it: the most common of them is taken.
 _LEVEL = 0.85
 
-# Ranges that differ by less, as a share of their width, are the same.
+# Ranges that differ by less than this share of their width are the same.
 _SAME_RANGE = 0.03
 
 NOT_SURE = phrase(", which is not sure")
@@ -47,21 +48,23 @@ _BYTES = {"uint8": 0, "int8": 128}  # what is added to a stored number to get a 
 
 
 class Choice(NamedTuple):
-    """A preparation with everything settled, and what was chosen for the user, in sentences."""
+    """A complete preparation, and the decisions made for the user, in sentences."""
 
     preparation: Preparation
     notes: tuple[str, ...] = ()
 
 
 class TriedItems(NamedTuple):
-    """A few items for a guess: pixels of each without a batch dimension; their classes if known."""
+    """A few items for a guess: the pixels of each without a batch dimension, and their classes if
+    known."""
 
     pixels: Sequence[Array]
     classes: Array | None
 
 
 def class_count(model: Model) -> int | None:
-    """How many classes the first output tells apart; None where it is no list of scores."""
+    """The number of classes that the first output distinguishes; None where it is no list of
+    scores."""
     shape = model.main.outputs[0].shape if model.main.outputs else ()
     first = model.main.inputs[0].shape if model.main.inputs else ()
     rows = first[0] if first else 1
@@ -71,7 +74,7 @@ def class_count(model: Model) -> int | None:
 
 
 def from_model(model: Model, place: int) -> Choice | None:
-    """The normalisation that the model itself states, for one of its inputs."""
+    """The normalisation that the model itself states for one of its inputs."""
     told = metadata(model)
     notes = (told.problem,) if told.problem else ()
     norm = told.inputs[place] if place < len(told.inputs) else None
@@ -99,7 +102,8 @@ def from_model(model: Model, place: int) -> Choice | None:
 
 
 def _by_range(model: Model, tensor: Tensor) -> str:
-    """The one norm that fills the range that a float input is made 8-bit in; "" where none does."""
+    """The only normalisation that fills the range in which the model quantizes a float input; ""
+    where none does."""
     readers = [op for op in model.main.ops if tensor in op.inputs]
     if [op.kind for op in readers] != ["QUANTIZE"]:
         return ""
@@ -117,13 +121,13 @@ def _by_range(model: Model, tensor: Tensor) -> str:
 
 
 def _pixels(norm: Norm) -> Array:
-    """What the darkest and the brightest pixel become."""
+    """The values of the darkest and the brightest pixel after normalisation."""
     ends = (np.array([[0.0], [255.0]]) - norm.mean) / norm.std
     return np.array([ends.min(), ends.max()])
 
 
 def guess(model: Model, tried: TriedItems, offsets: Sequence[int]) -> Choice:
-    """The normalisation under which the model does best on a few images."""
+    """Chooses the normalisation under which the model does best on a few images."""
     tensor = model.main.inputs[0]
     wanted = picture(tensor)
     if len(model.main.inputs) > 1 or wanted is None or not tried.pixels:
@@ -141,15 +145,15 @@ def guess(model: Model, tried: TriedItems, offsets: Sequence[int]) -> Choice:
 
 
 def tried_count(model: Model) -> int:
-    """How many images a guess may look at for a model of this size."""
+    """The number of images that a guess may look at for a model of this size."""
     macs = sum(op_macs(op) or 0 for op in model.main.ops)
     affordable = int(_MOST_MACS / (len(NORMS) * max(macs, 1)))
     return min(MOST_TRIED, max(_LEAST_TRIED, affordable))
 
 
 def right_offset(model: Model, samples: Iterable[Sample], classes: Array) -> tuple[int, bool]:
-    """0 or 1, whichever makes more labels right, and whether by more than one of them; 1, which was
-    suspected, where they are level."""
+    """The label offset, 0 or 1, that makes more labels right, and whether by more than one label.
+    Where both are level, the offset is 1, which was suspected."""
     try:
         with _session(model) as session:
             outputs = first_outputs(session, samples)
@@ -161,12 +165,12 @@ def right_offset(model: Model, samples: Iterable[Sample], classes: Array) -> tup
 
 
 def possible_offsets(model: Model, classes: Array | None) -> tuple[int, ...]:
-    """The offsets that labels could have: two where the model has one class more than they need."""
+    """The possible label offsets: two where the model has one class more than the labels need."""
     count = class_count(model)
     if classes is None or count is None or not classes.size or int(classes.min()) < 0:
         return (0,)
     needed = int(classes.max()) + 1
-    # ImageNet with a background class, of which a folder may hold only some classes
+    # ImageNet with a background class; a folder may hold only some of the classes.
     has_background = needed + 1 == count or (count == 1001 and needed <= 1000)
     return (0, 1) if has_background else (0,)
 
@@ -187,7 +191,7 @@ def _session(model: Model) -> Session:
 
 
 def norms_to_try(wanted: Picture) -> list[str]:
-    """The norms to try, the most common first."""
+    """The normalisations to try, most common first."""
     names = ("tf", "unit", "torch", "raw")
     return [n for n in names if wanted.channels == 3 or len(NORMS[n].mean) == 1]
 
@@ -197,7 +201,7 @@ def _outputs(session: Session, model: Model, name: str, pixels: Iterable[Array])
 
 
 def normalized_samples(model: Model, name: str, pixels: Iterable[Array]) -> Iterator[Sample]:
-    """Each item as a whole batch, repeated where the model wants several, under a norm."""
+    """Yields each item under a normalisation, repeated to fill the model's batch."""
     tensor = model.main.inputs[0]
     for one in pixels:
         item = normalize(one, NORMS[name], channel_axis(tensor))
@@ -206,7 +210,7 @@ def normalized_samples(model: Model, name: str, pixels: Iterable[Array]) -> Iter
 
 
 def _scored(outputs: Array, classes: Array, offsets: Sequence[int]) -> tuple[float, float]:
-    """The share of labels that are right, and the mean probability of the right class."""
+    """The share of right labels, and the mean probability of the right class."""
     chances = _as_chances(outputs)
     right = [np.clip(classes + offset, 0, outputs.shape[1] - 1) for offset in offsets]
     rows, best = np.arange(len(outputs)), outputs.argmax(axis=1)
@@ -229,7 +233,8 @@ def _as_chances(outputs: Array) -> Array:
 
 
 def _labelled(scores: dict[str, tuple[float, float]], count: int) -> Choice:
-    """The most accurate; of those that are no more than one sample behind, the most decided."""
+    """Chooses the most accurate normalisation; among those within one sample of it, the most
+    decided."""
     near = max(scores.values())[0] - 1.5 / count
     order = sorted(scores, key=lambda n: (scores[n][0] < near, -scores[n][1]))
     name, following = order[0], max(order[1:], key=lambda n: scores[n])
@@ -251,7 +256,8 @@ def _labelled(scores: dict[str, tuple[float, float]], count: int) -> Choice:
 def _unlabelled(
     session: Session, model: Model, outputs: dict[str, Array], pixels: Sequence[Array]
 ) -> Choice:
-    """A trained model tells images apart, and gives an image and its twin the same answer."""
+    """Chooses without labels: a trained model distinguishes images, and answers an image and its
+    shifted twin alike."""
     scores = class_count(model) is not None and _are_scores(model)
     width = -1 if channel_axis(model.main.inputs[0]) == -3 else -2
     names = list(outputs) if scores else ["tf", "unit"]
@@ -281,7 +287,7 @@ def _unlabelled(
 
 
 def _are_scores(model: Model) -> bool:
-    """True where the first output is a softmax, perhaps reshaped or quantized afterwards."""
+    """True where the first output is a softmax, possibly reshaped or quantized afterwards."""
     op = softmax_of(model.main, model.main.outputs[0])
     return op is not None and not OPS[op.kind].is_logarithm
 
@@ -291,7 +297,7 @@ def _shifted(pixels: Array, axis: int) -> Array:
 
 
 def _shared_information(outputs: Array, twins: Array) -> float:
-    """What the class of an image says about that of its twin, in nats: high where the answers are
+    """The information that an image's class gives about its twin's, in nats: high where answers are
     decided, differ between images and agree between twins."""
     joint = outputs.T @ twins
     joint = (joint + joint.T) / max(joint.sum() * 2, 1e-12)
@@ -302,7 +308,8 @@ def _shared_information(outputs: Array, twins: Array) -> float:
 
 
 def _steadiness(outputs: Array, twins: Array) -> float:
-    """How much further apart two images are than an image and its twin."""
+    """The ratio of the distance between two images to the distance between an image and its
+    twin."""
     apart = np.square(outputs - outputs.mean(axis=0)).mean()
     return float(apart / max(np.square(outputs - twins).mean(), 1e-12))
 
@@ -318,5 +325,5 @@ def _unsure(name: str, why: str) -> Choice:
 
 
 def with_norm(given: Preparation, choice: Preparation) -> Preparation:
-    """What was given, with the normalisation of a choice."""
+    """The given preparation with the chosen normalisation."""
     return replace(given, mean=choice.mean, std=choice.std, norm=choice.norm)

@@ -34,10 +34,10 @@ _FILTERS = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.B
 _MOST_WORKERS = 8
 _AHEAD = 4  # results that wait for each worker
 
-# An image so narrow fills the memory when it is made as wide as an input.
+# An image narrower than this ratio would fill the memory when stretched to the width of an input.
 _NARROWEST = 1000
 
-# How an image with a note of its orientation is turned upright, by the number in the note.
+# How to turn an image upright, by the number in its EXIF note.
 _ORIENTATION, _EXIF, _MOST_HEADER = 0x0112, b"Exif\0\0", 1 << 17
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -50,17 +50,17 @@ _TURNS = {
 }
 _SIDEWAYS = frozenset(_TURNS[number] for number in (5, 6, 7, 8))
 
-# What a letterbox has beside the image, as detectors were trained with it.
+# The grey around a letterboxed image, as in the training of detectors.
 _GREY = 114
 
-# A JPEG ends with the mark FFD9; in the data of one with a single scan, FF is followed by 00 or by
-# a restart mark, D0 to D7, only.
+# A JPEG ends with the marker FFD9; in the data of a single scan, FF is followed only by 00 or by a
+# restart marker, D0 to D7.
 _JPEG_END = b"\xff\xd9"
 _JPEG_STRANGE = re.compile(rb"\xff[^\x00\xd0-\xd7]")
 
 
 class Picture(NamedTuple):
-    """What an input wants of an image. A size of 0 is free: the image keeps its own."""
+    """The form in which an input takes an image. A size of 0 is free: the image keeps its own."""
 
     height: int
     width: int
@@ -68,14 +68,14 @@ class Picture(NamedTuple):
     channel_axis: int  # counted from the end; 0 where the input has no axis for channels
 
     def shaped(self, pixels: Array) -> Array:
-        """An image of shape (height, width, channels) in the order that the input has."""
+        """An image of shape (height, width, channels) in the axis order of the input."""
         if self.channel_axis == 0:
             return pixels[..., 0]
         return pixels if self.channel_axis == -1 else pixels.transpose(2, 0, 1)
 
 
 def picture(tensor: Tensor) -> Picture | None:
-    """How an input takes images; None where its shape is not that of one."""
+    """The form in which an input takes images; None where its shape is not that of an image."""
     shape = _with_free(tensor)
     if len(shape) == 4 and shape[3] in (1, 3):
         return Picture(shape[1], shape[2], shape[3], -1)
@@ -89,26 +89,27 @@ def picture(tensor: Tensor) -> Picture | None:
 
 
 def channel_axis(tensor: Tensor) -> int:
-    """Where an input has its channels, counted from the end; the last where it is no image."""
+    """The axis of an input's channels, counted from the end; the last where the input is no
+    image."""
     wanted = picture(tensor)
     return -1 if wanted is None else wanted.channel_axis or -1
 
 
 def _with_free(tensor: Tensor) -> tuple[int, ...]:
-    """The shape with 0 for what is free; a size beside a free mark is a recommendation."""
+    """The shape with 0 for free dimensions; a size beside a free mark is only a recommendation."""
     marks = tensor.dynamic or tensor.shape
     return tuple(0 if m == -1 and d <= 1 else d for d, m in zip(tensor.shape, marks, strict=False))
 
 
 def files_in(folder: Path, endings: Collection[str] = ENDINGS) -> list[Path]:
-    """The files of some kind directly in a folder, by name; hidden ones are passed over."""
+    """The files of some kind directly in a folder, sorted by name; hidden files are skipped."""
     with os.scandir(folder) as entries:
         names = [e.name for e in entries if not e.name.startswith(".") and e.is_file()]
     return [folder / n for n in sorted(names) if os.path.splitext(n)[1].lower() in endings]
 
 
 def files_below(folder: Path, endings: Collection[str] = ENDINGS) -> list[Path]:
-    """The same with those in folders of the folder."""
+    """The files of some kind in a folder and in its subfolders."""
     inside = sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
     below = [file for place in inside for file in files_below(place, endings)]
     return [*files_in(folder, endings), *below]
@@ -117,7 +118,8 @@ def files_below(folder: Path, endings: Collection[str] = ENDINGS) -> list[Path]:
 def decode(
     path: Path, wanted: Picture, preparation: Preparation, stated: Size | None = None
 ) -> Array:
-    """An image file as uint8 pixels in the input's size and order, batch dimension not included."""
+    """Decodes an image file to uint8 pixels in the input's size and order, without a batch
+    dimension."""
     return decode_bytes(path, str(path), wanted, preparation, stated)
 
 
@@ -128,8 +130,8 @@ def decode_bytes(
     preparation: Preparation,
     stated: Size | None = None,
 ) -> Array:
-    """The same of a file or of what it holds; messages call it by its name. `stated` is the width
-    and height that annotations give it."""
+    """Decodes an image from a path or from bytes; messages use its name. `stated` is the width and
+    height that annotations give it."""
     try:
         held = content.read_bytes() if isinstance(content, Path) else content
         with _opened(io.BytesIO(held)) as opened:
@@ -148,8 +150,8 @@ def decode_bytes(
 
 @dataclass(frozen=True, eq=False)
 class ResizedImages:
-    """Images of an array in the size, channels and order that an input wants, each made as it is
-    read; `items` are as they were given, (items, height, width, channels)."""
+    """Images of an array in the size, channels and order that an input takes, converted when read;
+    `items` are the originals, (items, height, width, channels)."""
 
     items: Array
     wanted: Picture
@@ -170,7 +172,8 @@ class ResizedImages:
 
 
 def as_images(array: Array) -> Array | None:
-    """An array of images as (items, height, width, channels); None where it is none."""
+    """An array of images as (items, height, width, channels); None where the array holds no
+    images."""
     if array.dtype.kind not in "iuf" or not array.size or array.ndim not in (3, 4):
         return None
     if array.ndim == 3:  # grey, or one image with its channels
@@ -181,13 +184,14 @@ def as_images(array: Array) -> Array | None:
 
 
 def _plane(values: Array) -> Image.Image:
-    """One channel as Pillow takes it: bytes, or float32 for all other numbers."""
+    """One channel in Pillow's form: bytes, or float32 for all other numbers."""
     is_byte = values.dtype == np.uint8
     return Image.fromarray(np.ascontiguousarray(values if is_byte else values.astype(np.float32)))
 
 
 def _in_channels(pixels: Array, channels: int) -> Array:
-    """Grey repeated to three channels, colours as their grey, as Pillow weighs them."""
+    """Converts channels: grey is repeated three times, colours become grey with Pillow's
+    weights."""
     if pixels.shape[2] == channels:
         return pixels
     if pixels.shape[2] == 1:
@@ -199,8 +203,8 @@ def _in_channels(pixels: Array, channels: int) -> Array:
 def image_fault(path: Path) -> str:
     """Why an image file cannot be read, in a few words; "" where it can.
 
-    To decode every image would double the time that data takes. A JPEG or PNG with all of its parts
-    in place is taken for sound, which costs a tenth; any other file is decoded.
+    Decoding every image would double the time that data takes. A JPEG or PNG with all of its parts
+    in place is taken as sound, which costs a tenth of that; any other file is decoded.
     """
     try:
         content = path.read_bytes()
@@ -216,7 +220,7 @@ def image_fault(path: Path) -> str:
 
 
 def _opened(stream: IO[bytes]) -> Image.Image:
-    """An image whose header was read, and has a size that can be used."""
+    """Opens an image, reads its header, and checks its size."""
     image = open_image(stream)
     short, long = sorted(image.size)
     if long > _NARROWEST * short:
@@ -249,8 +253,8 @@ def _reason(error: Exception) -> str:
 
 
 def turn_mark(content: bytes, stated: Size | None = None) -> bytes:
-    """A mark for the digest of an image file that its own note turns: it is not the image that its
-    pixels are as they lie. Empty where there is no such note."""
+    """A mark for the digest of an image file that its own EXIF note turns, since its pixels alone
+    describe another image. Empty where there is no such note."""
     if _EXIF not in content[:_MOST_HEADER]:
         return b""
     try:
@@ -261,14 +265,14 @@ def turn_mark(content: bytes, stated: Size | None = None) -> bytes:
 
 
 def _upright(image: Image.Image, stated: Size | None = None) -> Image.Image:
-    """The image as a camera means it: its EXIF note says how it was held."""
+    """Turns an image upright, as its EXIF note says the camera was held."""
     turn = _turn(image, stated)
     return image if turn is None else image.transpose(turn)
 
 
 def _turn(image: Image.Image, stated: Size | None = None) -> Image.Transpose | None:
-    """How an image is turned upright; None for one that annotations state the size of as it lies,
-    so that they were made without the note."""
+    """How to turn an image upright; None where annotations state the size of the unturned image, so
+    that they were made without the note."""
     try:
         turn = _TURNS.get(image.getexif().get(_ORIENTATION, 1))
     except UNREADABLE:  # a damaged note is none
@@ -278,14 +282,14 @@ def _turn(image: Image.Image, stated: Size | None = None) -> Image.Transpose | N
 
 
 def _eight_bits(image: Image.Image) -> Image.Image:
-    """Pillow clips 16-bit grey to 255; the upper byte is what is meant."""
+    """Reduces 16-bit grey to its upper byte; Pillow would clip it to 255."""
     if image.mode.startswith("I;16"):
         return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
     return image
 
 
 def _sized(image: Image.Image, wanted: Picture, preparation: Preparation) -> Image.Image:
-    """Resized so that the crop covers the input's size, then cropped from the middle."""
+    """Resizes so that the crop covers the input's size, then crops the centre."""
     width, height = wanted.width or image.width, wanted.height or image.height
     if preparation.resize == LETTERBOX:
         return _letterboxed(image, (width, height))
@@ -302,7 +306,7 @@ def _sized(image: Image.Image, wanted: Picture, preparation: Preparation) -> Ima
 
 
 def _letterboxed(image: Image.Image, size: Size) -> Image.Image:
-    """The whole image in its own shape, in the middle of an even grey."""
+    """Places the whole image, in its own shape, in the middle of an even grey."""
     left, top, right, bottom = _middle(image.size, size)
     grey = 0 if image.mode == "F" else _GREY  # what numbers other than bytes mean is not known
     bands = image.getbands()
@@ -312,7 +316,7 @@ def _letterboxed(image: Image.Image, size: Size) -> Image.Image:
 
 
 def _middle(image: Size, size: Size) -> tuple[int, int, int, int]:
-    """Where a letterbox has an image."""
+    """The rectangle that the image takes in a letterbox."""
     factor = min(size[0] / image[0], size[1] / image[1])
     width, height = (max(1, round(side * factor)) for side in image)
     left, top = (size[0] - width) // 2, (size[1] - height) // 2
@@ -320,7 +324,7 @@ def _middle(image: Size, size: Size) -> tuple[int, int, int, int]:
 
 
 def letterbox_place(path: Path, wanted: Picture, stated: Size | None) -> Box:
-    """The part of an input that a letterbox gives to an image."""
+    """The part of an input that a letterbox gives to the image."""
     try:
         with path.open("rb") as file, _opened(file) as image:
             width, height = image.size
@@ -333,7 +337,7 @@ def letterbox_place(path: Path, wanted: Picture, stated: Size | None) -> Box:
 
 
 def in_parallel(work: Callable[[T], U], items: Sequence[T]) -> Iterator[U]:
-    """The results in order; threads work a bounded number of items ahead."""
+    """Yields the results in order, while threads work a bounded number of items ahead."""
     workers = min(_MOST_WORKERS, os.cpu_count() or 1, max(1, len(items)))
     left = iter(items)
     waiting: deque[Future[U]] = deque()

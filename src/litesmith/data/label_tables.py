@@ -1,4 +1,4 @@
-"""Tables of labels: a file and its label in each row, or a row of numbers that a model takes."""
+"""Tables of labels: each row names a file and its label, or holds numbers for a model's input."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -25,13 +25,13 @@ LABELS = (
     *("value", "score"),
 )
 
-# Tables that a folder of files may have.
+# The names of tables in a folder of files.
 _NAMES = ("labels", "metadata")
 
-# What an input or a label can be, which float32 holds.
+# The largest input or label: float32 must hold it.
 _LARGEST = float(np.finfo(np.float32).max)
 
-# Between several labels of one row.
+# The separators of several labels in one row.
 _BETWEEN = re.compile(r"[|;]")
 
 Record = Mapping[str, str]
@@ -40,7 +40,7 @@ Record = Mapping[str, str]
 class TableLabels(NamedTuple):
     """The labels of a table.
 
-    values   one for each row: a class number, a real number, or zeros and ones for every class
+    values   one per row: a class number, a real number, or zeros and ones for every class
     classes  class numbers; None where the labels are something else
     settled  True where the classes are matched with the model's own by name
     """
@@ -52,7 +52,7 @@ class TableLabels(NamedTuple):
 
 
 class LabelledFiles(NamedTuple):
-    """The files of a table that are there, and what the table says of each."""
+    """The files of a table that exist, with their labels."""
 
     files: list[Path]
     names: list[str]
@@ -66,7 +66,7 @@ def is_table(path: Path) -> bool:
 
 
 def find_table(source: Path) -> Path | None:
-    """The table of files and labels that a path is, or that a folder has."""
+    """The table of files and labels at a path, or in a folder."""
     if is_table(source):
         return source
     places = [source / f"{name}{end}" for name in _NAMES for end in ENDINGS]
@@ -75,20 +75,20 @@ def find_table(source: Path) -> Path | None:
 
 
 def first_file(table: Path) -> Path | None:
-    """The first file that a table names; None for a table of something else."""
+    """The first file that a table names; None for a table that names no files."""
     records = read_records(table)
     column = _column(records, FILES)
     return Path(records[0][column]) if column else None
 
 
 def _column(records: Sequence[Record], wanted: Collection[str]) -> str:
-    """The column that has one of some names; "" where none has."""
+    """The column with one of these names; "" where there is none."""
     names = {name.casefold().strip(): name for name in records[0]} if records else {}
     return next((names[name] for name in wanted if name in names), "")
 
 
 def _told(record: Record, column: str) -> str:
-    """What a row says in a column; of JSON, a row need not have it."""
+    """The text of a row in a column; rows of JSON may lack it."""
     return record.get(column, "").strip()
 
 
@@ -98,7 +98,7 @@ def _columns(records: Sequence[Record]) -> tuple[str, str] | None:
 
 
 def read_labelled(table: Path, endings: Collection[str], what: str) -> LabelledFiles:
-    """The files that a table names, beside it or in folders there, with their labels."""
+    """Reads the files that a table names, beside it or in folders there, with their labels."""
     records = read_records(table)
     columns = _columns(records)
     if columns is None:
@@ -133,7 +133,7 @@ def read_labelled(table: Path, endings: Collection[str], what: str) -> LabelledF
 
 
 def _find(folder: Path, name: str, endings: Collection[str]) -> Path | None:
-    """A file by its name in a table; nothing outside the table's folder."""
+    """A file by its name in a table; never outside the table's folder."""
     if not name or Path(name).is_absolute() or ".." in Path(name).parts:
         return None
     places = [folder / name, folder / "images" / name]
@@ -144,8 +144,8 @@ def _find(folder: Path, name: str, endings: Collection[str]) -> Path | None:
 def read_labels(
     told: Sequence[str], names: Sequence[str], model: Model, source: Path
 ) -> TableLabels:
-    """What the labels of a table are: class numbers, real numbers, names of classes, or several of
-    these in each row with | or ; between them. `names` are the model's own, where it has such."""
+    """Reads the labels of a table: class numbers, real numbers, names of classes, or several of
+    these per row with | or ; between them. `names` are the model's own, where it has names."""
     numbers = [_number(label) for label in told]
     if all(number is not None for number in numbers):
         values = np.array(numbers, np.float64)
@@ -164,7 +164,7 @@ def read_labels(
 
 
 def _several(told: Sequence[str], names: Sequence[str], model: Model, source: Path) -> TableLabels:
-    """A row of zeros and ones for each item, one place a class."""
+    """A row of zeros and ones for each item, with one place per class."""
     rows = [[part.strip() for part in _BETWEEN.split(label) if part.strip()] for label in told]
     used = sorted({part for row in rows for part in row})
     if all(re.fullmatch(r"\d{1,9}", part) for part in used):
@@ -189,7 +189,7 @@ def _several(told: Sequence[str], names: Sequence[str], model: Model, source: Pa
 def _places(
     used: Sequence[str], names: Sequence[str], model: Model, source: Path
 ) -> tuple[dict[str, int], tuple[str, ...]]:
-    """The model's number of each class."""
+    """The model's number for each class."""
     found = match_classes(used, names, class_count(model) or len(used), plain(str(source)))
     pairs = zip(used, found.numbers, strict=True)
     places = {name: place for name, place in pairs if place is not None}
@@ -214,8 +214,8 @@ def _number(text: str) -> float | None:
 def table_arrays(
     table: Path, model: Model, names: Sequence[str]
 ) -> tuple[dict[str, Array], TableLabels | None]:
-    """The rows of numbers of a table as the model's one input, and their labels where a column has
-    them."""
+    """The rows of numbers of a table for the model's only input, with their labels where a column
+    has them."""
     if len(model.main.inputs) != 1:
         raise BadInput(
             "{table}: a table of numbers is for a model with one input; this one has {count}; give "

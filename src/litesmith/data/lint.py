@@ -1,4 +1,4 @@
-"""What is wrong with data, seen before any long work is based on it."""
+"""Finds what is wrong with data before any long work depends on it."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -16,20 +16,21 @@ from litesmith.phrases import phrase
 from litesmith.tflite.read_metadata import metadata
 from litesmith.units import number_text, percent_text, plain
 
-# Samples that are looked at: a second or two of decoding.
+# The number of samples to look at: a second or two of decoding.
 _MOST_SEEN = 256
 
-# Fewer cost accuracy (32 cost MobileNet v2 half a point); with fewer still, ranges are chance.
+# Fewer samples cost accuracy (32 cost MobileNet v2 half a point); with still fewer, ranges are
+# chance.
 _ENOUGH, _HARDLY = 128, 8
 
-# How far beyond all others the largest sample must be to stand out.
+# The largest sample stands out where it reaches this many times as far as all others.
 _FAR = 4.0
 _FEWEST_FOR_OUTLIERS = 8
 
-# A range that is smaller than the wanted one by more than this, or larger, is another one.
+# A range is a different one where its width relative to the expected range is outside these bounds.
 _NARROW, _WIDE = 1 / 16, 1.5
 
-# Images use all of their range; where so much of it is empty at one end, they are shifted.
+# Images use all of their range; where this share of it is empty at one end, they are shifted.
 _EMPTY = 0.4
 
 # A model whose first ops divide by this much or more was made for pixels of 0 to 255.
@@ -55,9 +56,9 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SeenData:
-    """What the rules judge.
+    """The input of the rules.
 
-    count    how many samples the data has
+    count    the number of samples in the data
     names    the samples that were looked at
     spans    for each of them, the span of each input; None where it holds no real numbers
     items    the digest of every item, and its name
@@ -74,7 +75,7 @@ class SeenData:
     classes: tuple[tuple[str, int], ...] = ()
 
     def inputs(self) -> Iterator[tuple[int, Tensor, list[tuple[str, Span]]]]:
-        """The inputs that were given real numbers, with what was seen of each."""
+        """The inputs that take real numbers, with what was seen of each."""
         for place, tensor in enumerate(self.model.main.inputs):
             pairs = zip(self.names, (spans[place] for spans in self.spans), strict=True)
             spans = [(name, span) for name, span in pairs if span is not None]
@@ -83,7 +84,7 @@ class SeenData:
 
 
 def lint(data: Data, model: Model, *, evaluation: Data | None = None) -> list[Problem]:
-    """Everything that looks wrong with calibration data, in the order of `RULES`."""
+    """Checks calibration data; returns every problem, in the order of `RULES`."""
     others = _digests(evaluation) if evaluation is not None else []
     seen = replace(
         _looked_at(data, model),
@@ -94,14 +95,14 @@ def lint(data: Data, model: Model, *, evaluation: Data | None = None) -> list[Pr
 
 
 def lint_evaluation(data: Data, model: Model) -> list[Problem]:
-    """What looks wrong with the inputs of data that a model is scored on."""
+    """Checks the inputs of data on which a model is scored."""
     seen = _looked_at(data, model)
     return [problem for rule in (_not_finite, _range) for problem in rule(seen)]
 
 
 def _looked_at(data: Data, model: Model) -> SeenData:
     few = look_at_some(data, _MOST_SEEN)
-    # The inputs themselves are let go at once: hundreds of them would fill the memory.
+    # The inputs themselves are released at once: hundreds of them would fill the memory.
     looked = [(s.name, tuple(map(_span, s.inputs)), s.label) for s in few]
     return SeenData(
         model,
@@ -229,7 +230,7 @@ def _ends(span: tuple[float, float]) -> str:
 
 
 def _wanted_range(model: Model, place: int) -> tuple[tuple[float, float] | None, str]:
-    """The range that an input was made for, where the model says so, and how it says it."""
+    """The range for which an input was made, where the model says so, and how the model says it."""
     tensor = model.main.inputs[place]
     told = metadata(model).inputs
     norm = told[place] if place < len(told) else None
@@ -247,7 +248,7 @@ def _wanted_range(model: Model, place: int) -> tuple[tuple[float, float] | None,
 
 
 def own_divisor(model: Model, tensor: Tensor) -> float:
-    """By how much a model's first ops divide an input before anything else is done to it."""
+    """The divisor that a model's first ops apply to an input before anything else."""
     divisor = 1.0
     while True:
         readers = [op for op in model.main.ops if any(t is tensor for t in op.inputs)]
@@ -266,7 +267,7 @@ def own_divisor(model: Model, tensor: Tensor) -> float:
 
 
 def _passes(row: Row) -> bool:
-    """True where pixels stay pixels: in another type, order, frame or shape that is told."""
+    """True where pixels stay pixels, though in another type, order, frame or shape."""
     return row.converts or row.pads or row.transposes or (row.reshapes and row.takes_shape)
 
 

@@ -1,4 +1,4 @@
-"""How pixels become what a model was trained on: normalisation, size, labels."""
+"""How pixels become the inputs that a model was trained on: normalisation, size, labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -50,21 +50,21 @@ MOST_RATE = 1_000_000
 
 @dataclass(frozen=True)
 class Preparation:
-    """What is done to data before a model sees it; what is not given is chosen, and said.
+    """What is done to data before a model sees it; missing settings are chosen, with a note.
 
     mean, std     x' = (x − mean) / std on pixels of 0 to 255, one number or three each
-    norm          the same by name; "" with no mean and std: to be chosen
+    norm          the same by name; "" without mean and std: to be chosen
     resize        how images are resized; "" where there are none
     crop          the share of the short side that a central crop keeps; 0 squashes the image
-    label_offset  what is added to a label to get the model's class; None: to be detected
-    rate          samples a second that audio has for the model; 0: as the model says, or assumed
+    label_offset  the number to add to a label for the model's class; None: to be detected
+    rate          audio samples per second for the model; 0: as the model says, or assumed
     group         what tells which items belong together, as `stated_groups` reads it; "": their
                   contents alone
-    task          what the model is for, as a name of the table of tasks; "": to be recognised
-    decode        how outputs are to be read, where a task knows several ways; "": recognised
-    class_names   a file with the model's classes, one a line; "": those in the model
-    vocab         a file with the words that a model of text knows; "": that in the model
-    features      how sound becomes what a model takes, as in logmel:80; "": by the input's shape
+    task          the model's task, by its name in the table of tasks; "": to be recognised
+    decode        how to read outputs, where a task knows several ways; "": to be recognised
+    class_names   a file with the model's classes, one per line; "": those in the model
+    vocab         a file with the words that a text model knows; "": that in the model
+    features      how sound becomes the model's input, as in logmel:80; "": by the input's shape
     """
 
     mean: tuple[float, ...] = ()
@@ -113,7 +113,7 @@ class Preparation:
 
     @property
     def text(self) -> str:
-        """The settings in a line, for the evidence: `norm=tf resize=bilinear crop=0.875`."""
+        """The settings in one line, for the evidence: `norm=tf resize=bilinear crop=0.875`."""
         parts = [f"norm={self.norm or 'none'}"]
         if self.mean or self.std:
             norm = self.as_norm()
@@ -133,7 +133,7 @@ class Preparation:
         return " ".join(parts)
 
     def as_norm(self) -> Norm:
-        """The normalisation by its numbers; what was not settled changes nothing."""
+        """The normalisation as numbers; settings still open change nothing."""
         if self.norm:
             return NORMS[self.norm]
         mean, std = self.mean or (0.0,), self.std or (1.0,)
@@ -145,9 +145,10 @@ Numbers = float | Sequence[float] | str
 
 
 class Preparing(TypedDict, total=False):
-    """How a user asks for a preparation, one argument a setting; None is what is not given.
+    """A user's request for a preparation, one argument per setting; None where a setting is not
+    given.
 
-    `mean` and `std` are numbers, or as typed: 1,2,3.
+    `mean` and `std` are numbers, or text as in 1,2,3.
     """
 
     mean: Numbers | None
@@ -168,7 +169,7 @@ def read_preparation(
     base: Preparation = Preparation(),  # noqa: B008  a value that nothing changes
     **asked: Unpack[Preparing],
 ) -> Preparation:
-    """The preparation that a user asks for, over one that is there."""
+    """Applies a user's settings on top of a base preparation."""
     given: dict[str, object] = {n: v for n, v in asked.items() if v is not None}
     if given.get("resize") == LETTERBOX:
         given = {"crop": 0.0} | given

@@ -1,4 +1,4 @@
-"""Readers: every kind of source as numbered items and their labels, not yet prepared."""
+"""Readers: every kind of source as numbered items and their labels, before any preparation."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,14 +35,14 @@ from litesmith.units import bytes_text, plain
 
 
 class Labels(NamedTuple):
-    """The class number of each item, or None where labels are something else, and what was done."""
+    """The class number of each item, or None where labels are something else, with notes."""
 
     classes: Array | None = None
     notes: tuple[str, ...] = ()
 
 
 def label_rows(labels: Array, count: int, source: str) -> Array:
-    """One label for each item: shape (items, …)."""
+    """One label per item: shape (items, …)."""
     if labels.dtype.kind not in "biuf":
         raise BadInput("{source}: labels are {dtype}; give numbers", source, labels.dtype)
     if labels.ndim >= 2 and len(labels) != count and labels.shape[0] * labels.shape[1] == count:
@@ -56,21 +56,22 @@ def label_rows(labels: Array, count: int, source: str) -> Array:
 
 
 def split_label(label: Array, count: int, source: str) -> Array:
-    """The same for what a generator gave beside the inputs."""
+    """One label per item, from what a generator gave beside the inputs."""
     if count == 1 and label.shape[:1] != (1,):
         label = label[None]
     return label_rows(label, count, source)
 
 
 def joined_labels(labels: Sequence[Array]) -> Array | None:
-    """Labels of a generator's items as one array; None where they are maps or differ in shape."""
+    """The labels of a generator's items as one array; None where they are maps or differ in
+    shape."""
     if not labels or labels[0].ndim > 1 or len({label.shape for label in labels}) > 1:
         return None
     return np.stack(labels)
 
 
 def as_classes(every: Array | None) -> Labels:
-    """Class numbers where every label is a whole number, or a row with a single one among zeros."""
+    """Class numbers, where every label is a whole number or a row with a single one among zeros."""
     if every is None or every.ndim > 2:
         return Labels()
     if every.ndim == 2 and every.shape[1] == 1:
@@ -96,15 +97,15 @@ def _from_one_hot(labels: Array) -> Labels:
 
 Item = tuple[tuple[Array, ...], Array | None]  # one array for each input, and a label
 
-# A generator that has given so much is taken for endless.
+# A generator that has given this many bytes is taken for endless.
 _MOST_SPOOLED = 16_000_000_000
 
 
 class ItemCheck(NamedTuple):
-    """How an item is seen to be unusable, before it is used.
+    """How to recognise an unusable item before it is used.
 
     fault  what is wrong with an item, in a few words; "" where nothing is
-    what   what is said of several: "images cannot be read"
+    what   the sentence for several items: "images cannot be read"
     """
 
     fault: Callable[[int], str]
@@ -112,10 +113,10 @@ class ItemCheck(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """Items as they lie on the disk, smaller than what they are decoded to.
+    """Items as they lie on disk, smaller than their decoded arrays.
 
-    content  of an item, by number
-    decode   the array of a content, given its name too; can be pickled
+    content  the content of an item, by number
+    decode   decodes a content, given its name; can be pickled
     """
 
     content: Callable[[int], bytes]
@@ -126,23 +127,23 @@ class Stored(NamedTuple):
 class Rows:
     """Items by number, as their source has them: no batch dimension, nothing scaled.
 
-    names    where each came from
-    read     an item by number; several threads may read
-    digest   of an item's contents, without its label
-    classes  the label of each where all are whole numbers; None otherwise
-    notes    what was chosen for the user
+    names    the origin of each item
+    read     reads an item by number; safe in several threads
+    digest   the digest of an item's contents, without its label
+    classes  the labels, where all are whole numbers; None otherwise
+    notes    decisions made for the user
     settled  True where the labels are the model's own class numbers
-    check    how an unusable item is told; None where all are known to be usable
-    stored   items before they are decoded; None where there is no such form
-    columns  the arrays of the source by name, where it has such
+    check    how to recognise unusable items; None where all are known to be usable
+    stored   the items before decoding; None where there is no such form
+    columns  the arrays of the source by name, where it has arrays
     misfit   why the classes cannot be the model's; "" where they may be
-    resized  True where arrays take an input's size as image files do
-    label    of an item alone, where that costs less than to read the item
-    task     the name of the task that the items are for; "" for none of the table
-    scorer   of the answers of that task
-    more     what further calls of a model are given for an item that is longer than the model
-    averages True where the answer to such an item is the mean of all calls
-    words    of the items, where they are texts
+    resized  True where arrays are resized to the input as image files are
+    label    the label of one item, where that is cheaper than reading the item
+    task     the name of the items' task; "" for none of the table
+    scorer   scores the answers of that task
+    more     the inputs of further calls, for items longer than the model's input
+    averages True where the answer to such an item is the mean over all calls
+    words    the texts of the items, where they are texts
     """
 
     names: Sequence[str]
@@ -165,7 +166,7 @@ class Rows:
 
 
 def batch_of(model: Model) -> int:
-    """The first dimension that all inputs share; 0 where they have no such dimension."""
+    """The first dimension shared by all inputs; 0 where there is none."""
     if all(len(tensor.shape) == 1 < tensor.elements for tensor in model.main.inputs):
         return 0  # a row of numbers, as a waveform, is one item
     sizes = {tensor.shape[:1] for tensor in model.main.inputs}
@@ -173,7 +174,7 @@ def batch_of(model: Model) -> int:
 
 
 def image_rows(source: Path, model: Model, preparation: Preparation) -> Rows:
-    """A folder of images, or of folders of images whose names are the classes; or a table."""
+    """Reads a folder of images, folders of images named by their classes, or a table."""
     wanted = picture(model.main.inputs[0])
     if len(model.main.inputs) != 1 or wanted is None:
         shapes = "; ".join(
@@ -213,7 +214,7 @@ def file_rows(
     unusable: str,
     salt: str = "",
 ) -> Rows:
-    """Files as items; what is decoded depends on `salt` too."""
+    """Files as items; `salt` is part of the digest, because it too decides what is decoded."""
     files, labels, found = listed.files, listed.labels, listed.found
 
     def read(index: int) -> Item:
@@ -240,9 +241,10 @@ def file_rows(
 def array_rows(
     arrays: Mapping[str, Array], model: Model, source: str, resizing: Preparation | None = None
 ) -> Rows:
-    """Arrays whose first dimension counts the items: by the inputs' names or `x`; labels in `y`.
+    """Reads arrays whose first dimension counts the items: named as the inputs, or `x`; labels in
+    `y`.
 
-    With `resizing`, images of another size than an input's are resized as image files are.
+    With `resizing`, images of another size than the input's are resized as image files are.
     """
     pairs = _matched(arrays, model, source)
     columns = [_column(t, a, model, source, resizing) for t, a in pairs]
@@ -277,7 +279,7 @@ def array_rows(
 def _column(
     tensor: Tensor, array: Array, model: Model, source: str, resizing: Preparation | None
 ) -> Array | ResizedImages:
-    """The items of an input, resized where that is asked for and they are images."""
+    """The items for one input, resized where requested and where they are images."""
     try:
         return as_items(tensor, array, model, source)
     except BadInput:
@@ -300,7 +302,7 @@ def _resized_note(column: ResizedImages, source: str) -> str:
 
 
 def contents_digest(arrays: Iterable[Array]) -> str:
-    """Equal for equal arrays of equal types and shapes."""
+    """A digest that is equal for equal arrays of equal types and shapes."""
     total = sha256()
     for array in arrays:
         total.update(f"{array.dtype.str}{array.shape}".encode())
@@ -309,7 +311,7 @@ def contents_digest(arrays: Iterable[Array]) -> str:
 
 
 def _matched(arrays: Mapping[str, Array], model: Model, source: str) -> list[tuple[Tensor, Array]]:
-    """Each input with its array."""
+    """Pairs each input with its array."""
     inputs = model.main.inputs
     if len(inputs) == 1 and "x" in arrays:
         return [(inputs[0], arrays["x"])]
@@ -375,7 +377,7 @@ def _shape_text(shape: Sequence[int]) -> str:
 
 
 class _Spool:
-    """Items in a temporary file, which goes away with this object."""
+    """Items in a temporary file, which disappears with this object."""
 
     def __init__(self) -> None:
         self._file = TemporaryFile(prefix="litesmith-")  # noqa: SIM115 - lives as long as the data
@@ -384,7 +386,7 @@ class _Spool:
         self.digests: list[str] = []
 
     def add(self, arrays: Sequence[Array], label: Array | None) -> int:
-        """Keeps an item and says how many bytes there are now."""
+        """Stores an item; returns the number of bytes stored so far."""
         self._places.append((self._file.tell(), len(arrays), label is not None))
         every = (*arrays, *(() if label is None else (label,)))
         with temporary_room():
@@ -406,7 +408,7 @@ class _Spool:
 
 
 def spooled_rows(given: Iterable[object], model: Model, source: str, most: int | None) -> Rows:
-    """What an iterable gives, read once and kept in a temporary file; the first `most` items."""
+    """Reads an iterable once into a temporary file; only the first `most` items."""
     spool = _Spool()
     labels: list[Array | None] = []
     for index, value in enumerate(_guarded(given, source)):
@@ -434,7 +436,7 @@ def spooled_rows(given: Iterable[object], model: Model, source: str, most: int |
 
 
 def _guarded(given: Iterable[object], source: str) -> Iterator[object]:
-    """The same, with failures of the user's own code told as such."""
+    """Passes the items on, and reports failures of the user's own code as such."""
     try:
         yield from given
     except Exception as error:
@@ -442,7 +444,7 @@ def _guarded(given: Iterable[object], source: str) -> Iterator[object]:
 
 
 def foreign_failure(source: str, error: BaseException) -> BadInput:
-    """What to say where the user's function fails; the cause keeps its traceback."""
+    """The error for a failure in the user's function; its cause keeps the traceback."""
     reason = plain(str(error).split("\n")[0])
     return BadInput(
         "{source}: its own code failed with {name}: {reason}", source, type(error).__name__, reason
@@ -450,7 +452,7 @@ def foreign_failure(source: str, error: BaseException) -> BadInput:
 
 
 def _split(value: object, model: Model, where: str) -> Iterable[Item]:
-    """The items in one thing that a generator gave."""
+    """The items in one value that a generator gave."""
     inputs, label = _parted(value, len(model.main.inputs))
     if is_mapping(inputs):
         named = {str(k): _number_array(v, where) for k, v in inputs.items()}
@@ -477,7 +479,8 @@ def _split(value: object, model: Model, where: str) -> Iterable[Item]:
 
 
 def _parted(value: object, inputs: int) -> tuple[object, object]:
-    """Inputs and label: pairs (x, y), flat tuples of inputs with or without one, TFLite's lists."""
+    """Separates inputs from a label: pairs (x, y), flat tuples of inputs with or without a label,
+    TFLite's lists."""
     if not is_tuple(value):
         return value, None
     if len(value) == 2 and isinstance(value[0], str):  # a signature's name and its inputs

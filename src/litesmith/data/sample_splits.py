@@ -1,4 +1,4 @@
-"""Some of the samples for the work, the others to judge it by."""
+"""Splits samples: some for the work, others to judge it by."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,8 +28,8 @@ from litesmith.phrases import phrase
 class SomeSamples(DataView):
     """The samples of some data at certain places.
 
-    find   the places, asked for once
-    named  the digest, given that of the data
+    find   finds the places, once
+    named  the digest of these samples, from that of the data
     """
 
     find: Callable[[], Sequence[int]]
@@ -52,7 +52,7 @@ class SomeSamples(DataView):
         return replace(known, stored=None, groups=self._groups)
 
     def _own(self, count: int) -> NDArray[np.intp]:
-        """The items of its samples, where the data has so many."""
+        """The item numbers of the samples, where the data has this many items."""
         batch = count // max(1, len(self.data))
         own = [place * batch + item for place in self._places for item in range(batch)]
         return np.array(own, np.intp)
@@ -73,8 +73,8 @@ class SomeSamples(DataView):
 
 
 def part_of(data: Data, share: int, *, held_out: bool, most: int | None = None) -> Data:
-    """The samples that are held out, one in so many, or the others; no more than `most`. They are
-    chosen by what they hold, so that their order does not matter: the same ones each time."""
+    """One sample in `share`, held out, or all others; at most `most`. The contents of the samples
+    decide, so the choice is the same each time, whatever the order."""
     which = "one" if held_out else "all but one"
     limit = "" if most is None else phrase(", at most {most}", most)
 
@@ -95,10 +95,10 @@ def _at(data: Data, places: tuple[int, ...]) -> Data:
 
 
 def split_data(data: Data, shares: Sequence[float]) -> list[Data]:
-    """The data in parts of about these shares, the last one with the rest.
+    """Splits the data into parts of about these shares; the last part gets the rest.
 
-    Samples are told apart by what they hold: the order of the data does not matter, and samples of
-    a group, such as copies, are in one part.
+    The contents of the samples decide, so the order of the data does not matter; samples of one
+    group, such as copies, stay in one part.
     """
     stored = data.items.stored
     digests = _input_digests(data) if stored is None else _item_digests(stored)
@@ -118,7 +118,7 @@ def split_data(data: Data, shares: Sequence[float]) -> list[Data]:
 
 
 def count_shared(a: Data, b: Data) -> int:
-    """How many samples of the first are in the second too, by what they hold."""
+    """The number of samples of the first data that are also in the second, by their contents."""
     one, other = a.items.stored, b.items.stored
     if one is not None and other is not None and one.batch == other.batch:
         own, known = _item_digests(one), {*_item_digests(other)}
@@ -128,7 +128,7 @@ def count_shared(a: Data, b: Data) -> int:
 
 
 def take_some(data: Data, most: int) -> Data:
-    """The data, or so many of its samples from all over it."""
+    """At most `most` samples, from all over the data."""
     if len(data) <= most:
         return data
     stored = data.items.stored
@@ -136,23 +136,23 @@ def take_some(data: Data, most: int) -> Data:
 
 
 def look_at_some(data: Data, most: int) -> Iterable[Sample]:
-    """At most so many samples: from all over stored data, of other data the first."""
+    """At most `most` samples: from all over stored data, or the first ones of other data."""
     stored = data.items.stored
     return islice(data, most) if stored is None else stored.spread(most)
 
 
 def items(data: Data) -> int:
-    """How many items there are: a sample of a model with a batch has several."""
+    """The number of items: a sample for a model with a batch holds several."""
     return len(data) * data.items.batch
 
 
 def knows_groups(data: Data) -> bool:
-    """True where the groups of data are known, or found without a look at each sample here."""
+    """True where the groups of data are known, or found without reading each sample here."""
     return data.items.groups is not None or data.items.is_random
 
 
 def item_groups(data: Data) -> NDArray[np.int64]:
-    """The group of each item: equal for those that are copies of each other or belong together."""
+    """The group of each item: equal for items that are copies of each other or belong together."""
     known = data.items
     if known.groups is not None:
         return known.groups()
@@ -164,7 +164,7 @@ def item_groups(data: Data) -> NDArray[np.int64]:
 
 
 class SeenCopies:
-    """The groups of samples that pass by, of data that does not know them itself."""
+    """Finds the groups of samples as they pass by, for data that does not know its groups."""
 
     def __init__(self, batch: int) -> None:
         self._batch = batch
@@ -172,7 +172,7 @@ class SeenCopies:
         self._sketches: list[Sketch | None] = []
 
     def watch(self, samples: Iterable[Sample]) -> Iterator[Sample]:
-        """The same samples, each of which is looked at."""
+        """Passes the samples on, after looking at each."""
         for sample in samples:
             for row in range(self._batch):
                 own = tuple(a[row] if self._batch > 1 else a for a in sample.inputs)
@@ -190,8 +190,8 @@ class SeenCopies:
 
 
 def sample_groups(data: Data, own: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-    """The group of each sample: those whose batches have items of one group are one. `own` has the
-    groups of the items, where they are known."""
+    """The group of each sample: samples whose batches share a group are one. `own` holds the groups
+    of the items, where they are known."""
     own = item_groups(data) if own is None else own
     batch = len(own) // max(1, len(data))
     if batch == 1:
@@ -201,27 +201,26 @@ def sample_groups(data: Data, own: NDArray[np.int64] | None = None) -> NDArray[n
 
 
 def row_groups(data: Data, rows: int, seen: SeenCopies | None = None) -> NDArray[np.int64] | None:
-    """The group of each row of results, which are one for each item or one for each sample,
-    numbered from 0 without gaps; None where every row is its own. What has `seen` all of the data
-    is asked before it is read again."""
+    """The group of each row of results (one row per item or per sample), numbered from 0 without
+    gaps; None where every row is its own group. If `seen` has watched all of the data, the data is
+    not read again."""
     own = seen.groups if seen is not None and len(seen) == items(data) else item_groups(data)
     groups = own if len(own) == rows else sample_groups(data, own)
     return number_groups(groups) if len(groups) == rows else None
 
 
 def scored_digest(data: Data) -> str:
-    """The digest of data to score on: another one where its samples are in other groups, as
-    intervals are then."""
+    """The digest of data to score on; it depends on the groups of the samples, as intervals do."""
     return f"{data.digest}{groups_text(item_groups(data))}"
 
 
 def independent(data: Data) -> int:
-    """How many items there are that are no copies of others."""
+    """The number of items that are not copies of others."""
     return len(np.unique(item_groups(data)))
 
 
 def _by_contents(digests: Sequence[bytes], groups: NDArray[np.int64]) -> list[int]:
-    """The places by what their samples hold, those of a group together."""
+    """The places sorted by the contents of their samples, those of a group together."""
     first: dict[int, bytes] = {}
     for digest, group in zip(digests, groups.tolist(), strict=True):
         first[group] = min(digest, first.get(group, digest))
@@ -241,6 +240,6 @@ def _input_digests(data: Data) -> list[bytes]:
 
 
 def _item_digests(data: Samples) -> list[bytes]:
-    """The same from what was stored, which need not be prepared for it."""
+    """The digest of each item as stored, without preparing it."""
     batches = (data.digests[n * data.batch :][: data.batch] for n in range(len(data)))
     return [sha256("".join(items).encode()).digest() for items in batches]

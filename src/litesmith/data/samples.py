@@ -1,4 +1,4 @@
-"""What calibration and evaluation run over: samples, ready for a model's inputs."""
+"""The samples for calibration and evaluation, ready for a model's inputs."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -25,13 +25,14 @@ if TYPE_CHECKING:
 class Sample:
     """One call of a model.
 
-    inputs  one array for each input of the model, in its order and shape. Where the input is float
-            or has a scale, real numbers as float32; else its own type (token ids, raw pixels)
-    label   what is known of it, with the inputs' batch as first dimension; None where nothing is
-    name    where it came from, for messages
-    more    inputs of further calls, where one is too short for it: the answer is made of the
-            outputs of all, one after the other
-    averages  True where the answer is the mean of the outputs of all calls instead
+    inputs   one array per input of the model, in its order and shape. For float inputs and inputs
+             with a scale, real numbers as float32; otherwise the input's own type (token ids, raw
+             pixels)
+    label    the label, with the inputs' batch as first dimension; None where there is none
+    name     the origin of the sample, for messages
+    more     inputs of further calls, where one call is too short for the sample: the answer is
+             made of the outputs of all calls, one after the other
+    averages True where the answer is the mean over the outputs of all calls instead
     """
 
     inputs: tuple[Array, ...]
@@ -43,18 +44,18 @@ class Sample:
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """What data declares of the items that its samples are made of.
+    """What data declares about the items in its samples.
 
-    batch        items in a sample
-    preparation  what is done to the items; None where they come as they are
+    batch        the number of items in a sample
+    preparation  what is done to the items; None where nothing is
     classes      the model's class of each item, where the labels are class numbers
-    stored       the data itself, where single items of it can be read, each with a name
+    stored       the data itself, where single items can be read, each with a name
     is_random    True where the items are made up
-    groups       gives the group of each item: those of one group are copies of each other, or
-                 belong together by the user's word; None where the items have to be read for it
+    groups       finds the group of each item: items of one group are copies of each other, or
+                 belong together by the user's word; None where the items must be read for that
     misfit       why the classes cannot be the model's; "" where they may be
-    task         the name of the task that the items are for; "" for none of the table
-    scorer       of the answers of that task
+    task         the name of the items' task; "" for none of the table
+    scorer       scores the answers of that task
     """
 
     batch: int = 1
@@ -70,11 +71,11 @@ class Items:
 
 @runtime_checkable
 class Data(Protocol):
-    """Samples in an order that does not change; each iteration starts afresh.
+    """Samples in a fixed order; each iteration starts afresh.
 
-    source  where they come from, as the user wrote it
+    source  the origin of the samples, as the user wrote it
     digest  equal for equal samples with equal preparation
-    notes   what was chosen on the user's behalf, one sentence each, to be said aloud
+    notes   decisions made for the user, one sentence each, to be shown
     items   what is known of the items in the samples; `Items()` where nothing is
     """
 
@@ -92,7 +93,7 @@ class Data(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class DataView:
-    """Data that is made of other data."""
+    """Data derived from other data."""
 
     data: Data
 
@@ -114,7 +115,7 @@ class DataView:
 
 @dataclass(frozen=True, eq=False)
 class WatchedData(DataView):
-    """The same data, each iteration of which passes through `watch`."""
+    """The same data; each iteration passes through `watch`."""
 
     watch: Callable[[Iterable[Sample]], Iterator[Sample]]
 
@@ -127,8 +128,8 @@ class WatchedData(DataView):
 
 
 def watch_data(data: Data, what: str, progress: Progress) -> Data:
-    """The same data, which says `what` is done with it while it is read; itself where nobody
-    listens."""
+    """The same data, which reports progress under the name `what` while it is read; the data itself
+    where nobody listens."""
     if progress is silent:
         return data
     status = Status(what, of=len(data))
@@ -136,7 +137,8 @@ def watch_data(data: Data, what: str, progress: Progress) -> Data:
 
 
 def as_stored(tensor: Tensor, value: Array) -> Array:
-    """A sample's array as the model's input wants it: stored numbers where it has a scale."""
+    """Converts a sample's array to the model's input: stored numbers where the input has a
+    scale."""
     if tensor.quant is not None and value.dtype == np.float32 and tensor.dtype != "float32":
         return quantize(value, tensor.quant, tensor.dtype)
     return value
@@ -153,7 +155,8 @@ def are_pixels(tensor: Tensor, array: Array) -> bool:
 
 
 def prepare_item(tensor: Tensor, item: Array, preparation: Preparation) -> Array:
-    """An item as a sample holds it: real numbers, or the input's own type where it has no scale."""
+    """Prepares an item for a sample: real numbers, or the input's own type where it has no
+    scale."""
     if not is_real(tensor):
         return _in_own_type(tensor, item)
     if are_pixels(tensor, item) or preparation.is_chosen:

@@ -1,6 +1,5 @@
-"""Models and samples on their way to other machines: models by digest, opened once by each process
-there; stored items in pieces, decoded and prepared there.
-"""
+"""Ships models and samples to other machines: models by digest, opened once by each process there;
+stored items in pieces, which are decoded and prepared there."""
 
 import os
 from collections import OrderedDict
@@ -33,21 +32,21 @@ from litesmith.workers.engine import Engine, Held
 
 Content = NDArray[np.uint8]  # the bytes of a file: an array is not copied on its way to a process
 
-# Models that a process keeps open.
+# The number of models that a process keeps open.
 _MOST_OPEN = 4
 
 _open: OrderedDict[tuple[str, str], tuple[Session, Answering]] = OrderedDict()
 
 
 def source_digest(source: Source) -> str:
-    """The name that a model travels by: of what its file holds."""
+    """The name under which a model travels: the digest of its file's content."""
     if isinstance(source, str | os.PathLike):
         return digest(Path(source))
     return sha256(to_bytes(source) if isinstance(source, Model) else source).hexdigest()
 
 
 def send_model(engine: Engine, source: Source, key: str) -> Held[Content]:
-    """A model with the workers, shipped unless it is there."""
+    """Ships a model to the workers, unless they have it."""
     return engine.hold(
         phrase("model {key}", key), lambda: content_of(source), lambda held: held.nbytes
     )
@@ -60,7 +59,7 @@ def content_of(source: Source) -> Content:
 
 
 def answering(key: str, content: Content, target: str) -> Answering:
-    """A model that is ready to answer, opened by this process unless it is open."""
+    """A model ready to answer; this process opens it unless it is open."""
     if (key, target) not in _open:
         session = main_session(content.data, target)
         _open[key, target] = session, Answering(session)
@@ -77,7 +76,8 @@ def load_content(content: Content) -> Model:
 
 T = TypeVar("T")
 
-# Pieces for each worker, so that none waits long for the slowest; samples and bytes of a piece.
+# Pieces per worker, so that none waits long for the slowest; the least number of samples in a
+# piece, and its largest size in bytes.
 _A_WORKER, _FEWEST, _MOST_BYTES = 4, 16, 32_000_000
 
 _TOKENS: WeakKeyDictionary[object, str] = WeakKeyDictionary()
@@ -85,15 +85,15 @@ _TOKENS: WeakKeyDictionary[object, str] = WeakKeyDictionary()
 
 @dataclass(frozen=True, eq=False)
 class DataPiece:
-    """Some items of data, with all that it takes to make samples of them.
+    """Some items of data, with everything needed to make samples of them.
 
-    stored   what the items' files hold, where they are to be decoded; `columns` is empty then
-    columns  for each input the items' arrays
-    labels   of each item, where they are no class numbers
-    inputs   a model with nothing but the inputs that samples are made for
-    digests  of the items' contents, where these are asked for
-    more     of each item, what further calls are given, where there are such
-    averages True where the answer to an item is the mean of all calls
+    stored   the contents of the items' files, where they still need decoding; then no `columns`
+    columns  the items' arrays for each input
+    labels   the label of each item, where labels are not class numbers
+    inputs   a model with nothing but the inputs for which samples are made
+    digests  the digests of the items' contents, where requested
+    more     for each item, the inputs of further calls, where there are any
+    averages True where the answer to an item is the mean over all calls
     """
 
     source: str
@@ -116,7 +116,7 @@ class DataPiece:
         return sum(map(len, self.stored)) + sum(array.nbytes for array in arrays)
 
     def open_samples(self) -> Samples:
-        """The samples, to be made one by one."""
+        """The samples, made one by one."""
         more = self.more.__getitem__ if self.more else None
         rows = Rows(
             self.names,
@@ -131,7 +131,7 @@ class DataPiece:
         return Samples(self.source, rows, chosen, model, self.preparation, (), self.others)
 
     def one_by_one(self) -> Iterator[Sample]:
-        """The samples, one after the other: a worker has one core."""
+        """The samples one after the other: a worker has a single core."""
         return self.open_samples().one_by_one()
 
     def _item(self, index: int) -> Item:
@@ -159,7 +159,7 @@ Portion = DataPiece | Ready
 
 
 class Lying(NamedTuple):
-    """A portion that lies with the workers, and the name that it goes by there."""
+    """A portion of data held by the workers, and its name there."""
 
     key: str
     held: Held[Portion]
@@ -168,10 +168,10 @@ class Lying(NamedTuple):
 def portions(
     engine: Engine, data: Data, *, whole: bool = False, digests: bool = False
 ) -> Iterator[Lying]:
-    """Data in pieces that lie with the workers, made as they are asked for; `whole` is one piece.
+    """Data in pieces held by the workers, made on demand; `whole` makes a single piece.
 
-    The same data is shipped once, for as long as there is room for it; with `digests` it has one
-    of its own there too.
+    The same data is shipped once, as long as there is room for it; with `digests` it is shipped
+    under a separate name.
     """
     token = _TOKENS.setdefault(data, uuid4().hex)
     stored = data.items.stored
@@ -187,7 +187,7 @@ def portions(
 
 
 def join_pieces(pieces: Sequence[DataPiece]) -> Samples:
-    """All pieces of some data as one again."""
+    """Joins all pieces of some data."""
     first = pieces[0]
     columns = range(len(first.columns))
     classes = [p.classes for p in pieces if p.classes is not None]
@@ -204,7 +204,7 @@ def join_pieces(pieces: Sequence[DataPiece]) -> Samples:
 
 
 def piece(data: Samples, places: Sequence[int], *, digests: bool = False) -> DataPiece:
-    """The samples at some places, as they are shipped."""
+    """The samples at some places, in the form in which they are shipped."""
     some = data.at(places)
     rows, chosen, inputs = some.rows, some.chosen, some.model.main.inputs
     stored: tuple[bytes, ...] = ()
@@ -245,7 +245,7 @@ def _nbytes(portion: Portion) -> int:
 
 
 def _piece_samples(engine: Engine, data: Samples, whole: bool) -> int:
-    """How many samples make a piece."""
+    """The number of samples in a piece."""
     if whole or not len(data):
         return max(1, len(data))
     arrays, _ = data.rows.read(data.chosen[0])
@@ -258,7 +258,7 @@ def _even(count: int, engine: Engine) -> int:
 
 
 def _column(arrays: Sequence[Array]) -> Sequence[Array]:
-    """One array where all are alike: it is not copied on its way."""
+    """Stacks arrays that are all alike into one, which is not copied on its way."""
     alike = len({(array.dtype, array.shape) for array in arrays}) == 1
     return cast(Sequence[Array], np.stack(arrays)) if alike else tuple(arrays)
 

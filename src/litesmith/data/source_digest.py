@@ -1,4 +1,4 @@
-"""Whether a file or folder of data is still what it was, told before anything in it is decoded."""
+"""Whether a file or folder of data has changed, before anything in it is decoded."""
 
 from hashlib import file_digest, sha256
 from itertools import chain
@@ -11,8 +11,8 @@ _ENDINGS = ENDINGS | {*SOUND_ENDINGS}
 
 
 def source_digest(place: Path) -> str:
-    """The digest of a file's bytes; of a folder, whose files are not opened, that of the names and
-    sizes of the images and clips in it and in the folders in it. "" where nothing is there."""
+    """The digest of a file's bytes. For a folder, the digest of the names and sizes of the images
+    and clips in it and in its subfolders, without opening them. "" where nothing exists."""
     if place.is_file():
         with place.open("rb") as file:
             return file_digest(file, "sha256").hexdigest()

@@ -1,7 +1,7 @@
-"""`open_data`: whatever a user has, as samples that a model can run.
+"""`open_data`: turns whatever a user has into samples that a model can run.
 
-An .npy is mapped, images are decoded as they are asked for, and what a generator gives is read once
-and kept in a temporary file; the members of an .npz come into memory whole.
+An .npy is mapped, images are decoded on demand, and a generator is read once into a temporary file;
+the members of an .npz are loaded into memory.
 """
 
 import importlib
@@ -76,10 +76,10 @@ UNTOUCHED = Preparation()
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Data from rows: the chosen ones in groups of the model's batch, prepared as they are read.
+    """Samples made from rows: the chosen items, grouped by the model's batch, prepared when read.
 
-    others    the preparation of inputs, by their number, for which the model states another one
-    grouping  which items are copies; None where every one is taken for independent
+    others    the preparation of single inputs, by number, where the model states another one
+    grouping  which items are copies; None where every item counts as independent
     """
 
     source: str
@@ -93,7 +93,7 @@ class Samples:
 
     @property
     def batch(self) -> int:
-        """Items in a sample: 1 also where the inputs have no dimension for a batch."""
+        """The number of items in a sample; 1 where the inputs have no batch dimension."""
         return batch_of(self.model) or 1
 
     def __len__(self) -> int:
@@ -103,14 +103,14 @@ class Samples:
         return in_parallel(self._sample, self._groups())
 
     def one_by_one(self) -> Iterator[Sample]:
-        """The same by this thread alone, for where every core has work of its own."""
+        """The samples, read by this thread alone, where every core has work of its own."""
         return map(self._sample, self._groups())
 
     def _groups(self) -> list[tuple[int, ...]]:
         return [self.chosen[i * self.batch :][: self.batch] for i in range(len(self))]
 
     def spread(self, count: int) -> "Samples":
-        """At most so many of the samples, evenly spread; the others are not read."""
+        """At most `count` of the samples, evenly spread; the others are not read."""
         return self.at(_evenly(range(len(self)), count))
 
     def at(self, places: Sequence[int]) -> "Samples":
@@ -120,7 +120,7 @@ class Samples:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Where each item came from."""
+        """The origin of each item."""
         return tuple(self.rows.names[index] for index in self.chosen)
 
     @property
@@ -132,12 +132,12 @@ class Samples:
 
     @cached_property
     def digests(self) -> tuple[str, ...]:
-        """What each item contains, whatever its preparation and label."""
+        """A digest of each item's contents, independent of preparation and label."""
         return tuple(in_parallel(self.rows.digest, self.chosen))
 
     @cached_property
     def labelled_digests(self) -> tuple[str, ...]:
-        """What each item contains and its label, whatever its preparation."""
+        """A digest of each item's contents and label, independent of the preparation."""
         pairs = zip(self.digests, self._label_digests(), strict=True)
         return tuple(f"{item} {label}" for item, label in pairs)
 
@@ -199,7 +199,7 @@ class Samples:
         return Sample(inputs, label, name, self._more(group), self.rows.averages)
 
     def _more(self, group: Sequence[int]) -> tuple[tuple[Array, ...], ...]:
-        """The inputs of further calls for an item that is longer than the model."""
+        """The inputs of further calls for an item that is longer than the model's input."""
         if self.rows.more is None or self.batch > 1:
             return ()
         return tuple(
@@ -221,7 +221,7 @@ class Samples:
         return np.stack(made)
 
     def _preparation(self, place: int) -> Preparation:
-        """What an input gets: a normalisation is for the images, where there are any."""
+        """The preparation of one input: a normalisation is for images, where there are any."""
         inputs = self.model.main.inputs
         if picture(inputs[place]) is None and any(map(picture, inputs)):
             return UNTOUCHED
@@ -237,13 +237,15 @@ def open_data(
     is_asked: bool = True,
     resizes: bool = False,
 ) -> Data:
-    """Samples for a model from a folder, an .npz or .npy, `module:function`, arrays or a generator.
+    """Opens samples for a model from a folder, an .npz or .npy, `module:function`, arrays or a
+    generator.
 
-    A text may name code, a path never does: what a record says is handed over as a path.
+    A text may name code, a path never does: paths found in records are passed as paths.
 
-    `samples` takes so many of them, the same ones each time, spread over the classes; of a
-    generator, which may be endless, the first ones. Where there are fewer, a note says so, unless
-    nobody asked for that number. `resizes` has arrays of images take the input's size, as files do.
+    `samples` limits the number of samples: the same ones each time, spread over the classes; the
+    first ones of a generator, which may be endless. Where there are fewer, a note says so, unless
+    nobody asked for that number. With `resizes`, arrays of images are resized to the input, as
+    files are.
     """
     if samples is not None and samples < 1:
         raise BadInput("{samples}: a number from 1 on is needed", argument("samples", samples))
@@ -284,7 +286,7 @@ def open_data(
 
 
 def _with_sketches(rows: Rows, model: Model, seen: dict[int, Sketch | None]) -> Rows:
-    """The same rows, which leave a sketch of every item that is read, for `Grouping`."""
+    """The same rows, which leave a sketch of every item read, for `Grouping`."""
 
     def read(index: int) -> Item:
         item = rows.read(index)
@@ -359,7 +361,7 @@ def _rows(
 
 
 def _numbers(table: Path, model: Model, name: str, preparation: Preparation) -> Rows:
-    """A table of numbers, with labels where it has such."""
+    """Reads a table of numbers, with labels where it has them."""
     arrays, told = table_arrays(table, model, class_names(model, preparation))
     if told is None:
         return array_rows(arrays, model, name)
@@ -368,7 +370,7 @@ def _numbers(table: Path, model: Model, name: str, preparation: Preparation) -> 
 
 
 def _loaded(path: Path) -> dict[str, Array]:
-    """The arrays of an .npy or .npz file; nothing that needs unpickling."""
+    """Loads the arrays of an .npy or .npz file; never unpickles anything."""
     if not path.exists():
         raise BadInput(
             "{path}: does not exist; give a folder, an .npz, an .npy or module:function", path
@@ -399,7 +401,7 @@ def _called(function: Callable[[], object], name: str) -> Iterable[object]:
 def _choose(
     rows: Rows, some: Sequence[int], batch: int, samples: int | None, *, is_asked: bool
 ) -> ChosenItems:
-    """Which of some items are taken, in order, and what is to be said about it."""
+    """Chooses from some items, in order, and makes the notes about the choice."""
     count = len(some)
     wanted = count if samples is None else samples * batch
     classes = None if rows.classes is None else rows.classes[np.array(some, np.intp)]
@@ -423,7 +425,7 @@ def _choose(
 
 
 def _stratified(classes: Array | None, count: int, wanted: int) -> list[int]:
-    """So many of the items, in order: of each class equally many as far as it goes."""
+    """Chooses `wanted` items, in order: equally many of each class as far as possible."""
     if classes is None:
         return _evenly(range(count), wanted)
     rounds: list[list[int]] = []
@@ -443,15 +445,15 @@ def _stratified(classes: Array | None, count: int, wanted: int) -> list[int]:
 
 
 def _evenly(items: Sequence[int], wanted: int) -> list[int]:
-    """So many of the items, evenly spread; all where there are no more."""
+    """Chooses `wanted` items, evenly spread; all where there are no more."""
     if wanted >= len(items):
         return list(items)
     return [items[(2 * i + 1) * len(items) // (2 * wanted)] for i in range(wanted)]
 
 
 def _settled(data: Samples, has_images: bool) -> Samples:
-    """A few of the samples with nothing left open in their preparation: given, or the model's word,
-    or a guess; their notes say what was chosen."""
+    """A few of the samples with a complete preparation: the user's settings, the model's statement,
+    or a guess; their notes name the choices."""
     given = data.preparation if has_images else replace(data.preparation, resize="", crop=0.0)
     few = data.spread(MOST_TRIED)
     pixels = _pixel_inputs(few)
@@ -470,7 +472,7 @@ def _settled(data: Samples, has_images: bool) -> Samples:
 
 
 def _with_others(few: Samples, places: Sequence[int], usual: Preparation) -> Samples:
-    """With the normalisation of further images, where the model states another one for them."""
+    """Adds the normalisation of further images, where the model states another one for them."""
     told = [(place, from_model(few.model, place)) for place in places]
     known = [(place, c) for place, c in told if c is not None and c.preparation.is_chosen]
     names = [plain(few.model.main.inputs[place].name) for place, _ in known]
@@ -520,7 +522,8 @@ def _with_offset(few: Samples, offsets: Sequence[int]) -> Samples:
 
 
 def _offset_notes(offset: int, is_sure: bool, count: int) -> tuple[str, ...]:
-    """What is said of the offset that was found: nothing of the usual one where it is sure."""
+    """Notes about the label offset that was found; none about the usual offset where it is
+    certain."""
     told = phrase("the model has one class more than the labels, taken for a background class")
     unsure = "" if is_sure else phrase(", which is not sure (tried on {count} samples)", count)
     if offset:
@@ -537,20 +540,20 @@ def _offset_notes(offset: int, is_sure: bool, count: int) -> tuple[str, ...]:
 
 
 def _in_memory(data: Samples) -> Samples:
-    """The same with its items read at once, several at a time."""
+    """The same samples with all items read at once, several at a time."""
     kept = dict(zip(data.chosen, in_parallel(data.rows.read, data.chosen), strict=True))
     return replace(data, rows=replace(data.rows, read=kept.__getitem__))
 
 
 def _pixel_inputs(data: Samples) -> list[int]:
-    """The inputs that get pixels to be scaled, by number."""
+    """The numbers of the inputs that take pixels to be scaled."""
     arrays, _ = data.rows.read(data.chosen[0])
     pairs = enumerate(zip(data.model.main.inputs, arrays, strict=True))
     return [place for place, (t, array) in pairs if is_real(t) and are_pixels(t, array)]
 
 
 def users_function(name: str) -> Callable[..., object]:
-    """The function that `module:function` names, as seen from the current folder."""
+    """The function that `module:function` names, found from the current folder."""
     module_name, _, function = name.partition(":")
     if not module_name or module_name.startswith("."):
         raise BadInput(

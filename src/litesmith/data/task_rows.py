@@ -1,4 +1,4 @@
-"""Sources with more than a class for each item: boxes, masks, transcripts, answers."""
+"""Sources with more than a class per item: boxes, masks, transcripts, answers."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,8 +17,8 @@ from litesmith.units import plain
 
 
 def task_rows(source: Path, model: Model, preparation: Preparation) -> Rows | None:
-    """The items of a task: of the one that was asked for, else of the one that the source and the
-    model are for; None where they are for none."""
+    """Reads the items of a task: of the requested one, otherwise of the one that suits source and
+    model; None where no task suits them."""
     settings = _settings(model, preparation)
     asked = preparation.task
     name = asked or recognise(source, model, settings)
@@ -37,7 +37,7 @@ def task_rows(source: Path, model: Model, preparation: Preparation) -> Rows | No
 
 
 def squashed(preparation: Preparation) -> Preparation:
-    """The preparation of images in which places count: all of the image in the input's size."""
+    """The preparation of images whose positions matter: the whole image in the input's size."""
     return replace(preparation, crop=0.0)
 
 

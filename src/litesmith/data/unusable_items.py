@@ -9,14 +9,14 @@ from litesmith.errors import BadInput
 from litesmith.phrases import Phrase, phrase
 from litesmith.units import percent_text, plain, total_text
 
-# Where more than this share is unusable, something else is wrong than a few items.
+# Where more than this share is unusable, the problem is not a few items.
 _MOST = 0.05
 
 _NAMED = 5
 
 
 class ChosenItems(NamedTuple):
-    """The items that are taken, by number, and what is to be said about it."""
+    """The numbers of the chosen items, and notes about the choice."""
 
     places: tuple[int, ...]
     notes: tuple[str, ...] = ()
@@ -25,9 +25,9 @@ class ChosenItems(NamedTuple):
 def only_usable(
     rows: Rows, choose: Callable[[Sequence[int]], ChosenItems], source: str
 ) -> ChosenItems:
-    """What `choose` takes of the usable items; only what it takes is looked at.
+    """Lets `choose` choose among the usable items, looking only at those it chooses.
 
-    It chooses anew as long as something unusable was among what it took.
+    It chooses again while its choice contains an unusable item.
     """
     every = range(len(rows.names))
     if rows.check is None:
@@ -50,12 +50,12 @@ def only_usable(
 
 
 def tells_of_unusable(note: str) -> bool:
-    """True of a note of this file on items that were left out."""
+    """True for a note of this file about items that were left out."""
     return isinstance(note, Phrase) and {*note.values} == {"counted", "listed"}
 
 
 def _told(rows: Rows, seen: dict[int, str]) -> tuple[str, ...]:
-    """One sentence on what was left out, and one on each class that has nothing else."""
+    """A sentence about the items left out, and one for each class that has no others."""
     bad = [place for place, fault in seen.items() if fault]
     if not bad:
         return ()

@@ -1,4 +1,4 @@
-"""A model that behaves like another and tells nothing of it: no weights, names or labels."""
+"""A model that behaves like another and reveals nothing of it: no weights, names or labels."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -23,13 +23,13 @@ from litesmith.ir.types import (
 
 # A list of integers up to this length may be a shape that other ops compute with.
 _MOST_IN_A_SHAPE = 16
-# The least and the greatest of so few numbers would be the numbers themselves.
+# The minimum and maximum of so few numbers would reveal the numbers themselves.
 _TELLING = 4
 _LETTERS = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz", np.uint8)
 
-# What an op keeps beside its options; debug data and foreign bytes are not among them.
+# The fields that an op keeps besides its options; debug data and foreign bytes are not among them.
 _KEPT_OF_OPS = ("custom_options_format", "mutating_variable_inputs")
-# Options whose content is as free as that of a custom op.
+# Options whose content is as arbitrary as that of a custom op.
 _FOREIGN = {
     "StableHLOCompositeOptions": ("composite_attributes",),
     "StablehloCustomCallOptions": ("backend_config", "custom_attributes"),
@@ -42,8 +42,8 @@ _NAMES = {
 }
 _KEPT_OF_TENSORS = ("has_rank", "variant_tensors")
 
-# Custom ops that the stock runtime or TensorFlow has, and composites that delegates look for: their
-# names tell nothing.
+# Custom ops of the stock runtime or TensorFlow, and composites that delegates look for: their names
+# reveal nothing.
 _PUBLIC = ("TFLite_Detection_PostProcess",)
 _PUBLIC_START, _PUBLIC_COMPOSITES = "Flex", "odml."
 
@@ -51,9 +51,9 @@ _PUBLIC_START, _PUBLIC_COMPOSITES = "Flex", "odml."
 def anonymous(model: Model, *, seed: int = 0, keep_custom_options: bool = False) -> Model:
     """The model with random constants of the same ranges, numbered names, and nothing attached.
 
-    Kept are ops, shapes, types, scales, sparsity patterns and integer settings such as shapes, axes
-    and paddings. Names and options of custom ops may tell anything, so they become numbers and
-    zeros unless kept.
+    Ops, shapes, types, scales, sparsity patterns and integer settings such as shapes, axes and
+    paddings are kept. Names and options of custom ops may reveal anything, so they become numbers
+    and zeros unless kept on request.
     """
     writer = _Anonymizer(model, seed, keep_custom_options)
     graphs = [writer.graph(number, graph) for number, graph in enumerate(model.graphs)]
@@ -62,7 +62,7 @@ def anonymous(model: Model, *, seed: int = 0, keep_custom_options: bool = False)
 
 
 class _Anonymizer:
-    """Makes the new parts; constants that share bytes share the new ones too."""
+    """Makes the new parts; constants that share bytes also share the new bytes."""
 
     def __init__(self, model: Model, seed: int, keep_custom_options: bool) -> None:
         self._random = np.random.default_rng(seed)
@@ -140,7 +140,7 @@ class _Anonymizer:
         return self._customs.setdefault(old, f"custom{len(self._customs)}")
 
     def _options(self, options: Record) -> Record:
-        """Names are numbered; two ops with one name keep one name."""
+        """Numbers the names in options; two ops with the same name keep a common name."""
         if options.table in _FOREIGN and self._keep_custom_options:
             return options
         words = {name: options.fields.get(name) for name in _NAMES.get(options.table, ())}
@@ -157,7 +157,7 @@ def _only(fields: Fields, names: tuple[str, ...]) -> Fields:
 
 
 def _settings(model: Model) -> Iterator[Tensor]:
-    """Integer constants that say how an op works; with other values it would not be the same."""
+    """Integer constants that define what an op does; with other values it would be another op."""
     for _, _, op in model.ops():
         roles = OPS[op.kind].inputs.split()
         for place, tensor in enumerate(op.inputs):
@@ -170,8 +170,8 @@ def _settings(model: Model) -> Iterator[Tensor]:
 
 
 def random_content(tensor: Tensor, random: np.random.Generator) -> Array:
-    """Random values in the storage of a constant, with the same least and greatest one; of so few
-    numbers that these would tell them, others of their size."""
+    """Random values in the storage of a constant, with the same minimum and maximum; where so few
+    numbers would be revealed by these, other numbers of their magnitude."""
     data, row = tensor.data, DTYPES[tensor.dtype]
     assert data is not None
     if tensor.dtype == "string":

@@ -25,16 +25,16 @@ from litesmith.units import bytes_text, factor_text, percent_text, plain
 
 TIDY = "cleanup | fold | fuse"
 
-# Says convolutions of one place as fully connected layers at every place.
+# Expresses 1×1 convolutions as fully connected layers at every place.
 AS_CONNECTED = "rewrite(ops=[CONV_2D:FULLY_CONNECTED])"
 
-# What leaves float the ops that are faster so.
+# The command that keeps ops in float where they are faster in float.
 QUANTIZE = "litesmith quantize FLOAT.tflite --data DATA -o OUT.tflite"
 
-# The share of a run, and the microseconds, that must be expected to be wasted to be worth a line.
+# Expected waste is mentioned from this share of a run and this many microseconds on.
 _WORTH_TIME, _WORTH_US = 0.1, 5.0
 
-# The share of a file that must be wasted before it is worth a line.
+# Wasted bytes are mentioned from this share of the file on.
 _WORTH_SAYING = 0.01
 
 
@@ -198,7 +198,7 @@ def _mended(model: Model) -> Iterator[Finding]:
 
 
 def _four_bits(model: Model) -> Iterator[Finding]:
-    """Convolutions of one place whose 4-bit weights no fast kernel takes as they are."""
+    """1×1 convolutions with 4-bit weights, for which no fast kernel exists."""
     windows = [
         op
         for op, layer in layers_of(model.main).items()
@@ -218,7 +218,7 @@ def _four_bits(model: Model) -> Iterator[Finding]:
 
 
 def slow_integers(model: Model) -> Iterator[Finding]:
-    """Ops in int8 that XNNPACK takes in float only, where float is expected to pay."""
+    """Ops in int8 that XNNPACK takes only in float, where float should pay."""
     ops = model.main.ops
     slow = [op for op in ops if is_slow_integer(op)]
     if not slow:

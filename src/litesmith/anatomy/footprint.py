@@ -1,4 +1,4 @@
-"""What a model weighs, without running it: parameters, multiply-accumulates, bytes, peak memory."""
+"""The static costs of a model: parameters, multiply-accumulates, bytes, peak memory."""
 
 import zlib
 from collections import Counter
@@ -16,7 +16,7 @@ from litesmith.phrases import phrase
 
 @dataclass(frozen=True)
 class Footprint:
-    """The static costs of a model. Bytes are those of constants, shared ones counted once."""
+    """The static costs of a model. Bytes are bytes of constants; shared ones count once."""
 
     parameters: int
     macs: int
@@ -75,7 +75,7 @@ def _constant_bytes(model: Model) -> tuple[dict[str, int], dict[str, int]]:
 
 
 def peak_bytes(model: Model) -> int:
-    """The most memory that computed tensors need at one time, if each is freed after its last use.
+    """The most memory that computed tensors need at once, if each is freed after its last use.
 
     A graph's own inputs, outputs and states live as long as it runs, as they do in the runtime.
     """
@@ -118,7 +118,7 @@ def _graph_peak(graph: Graph, peaks: dict[int, int]) -> int:
 
 
 def gzip_bytes(pieces: Iterable[bytes | memoryview]) -> int:
-    """The size after gzip at its usual level: what a download costs."""
+    """The size after gzip at its usual level: the cost of a download."""
     squeeze = zlib.compressobj(6, zlib.DEFLATED, 31)
     return sum(len(squeeze.compress(piece)) for piece in pieces) + len(squeeze.flush())
 
@@ -126,7 +126,7 @@ def gzip_bytes(pieces: Iterable[bytes | memoryview]) -> int:
 def zstd_bytes(pieces: Iterable[bytes | memoryview], size: int = -1) -> int:
     """The size after zstd at level 9, which takes no longer than gzip at its usual level.
 
-    `size` is that of all pieces together, where it is known: a small file is squeezed better then.
+    `size` is the total size of the pieces, where known: small files then compress better.
     """
     squeeze = zstandard.ZstdCompressor(level=9).compressobj(size)
     return sum(len(squeeze.compress(piece)) for piece in pieces) + len(squeeze.flush())

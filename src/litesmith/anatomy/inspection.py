@@ -50,7 +50,7 @@ class Inspection:
         )
 
     def to_rows(self) -> list[Json]:
-        """One row for each kind of op, those with most MACs first; or for each op."""
+        """One row for each kind of op, most MACs first; or one for each op."""
         if self.lists_ops:
             return [_op_json(*place, self.structure.names) for place in self.model.ops()]
         cost = self.footprint
@@ -105,7 +105,7 @@ def inspect(model: Source, *, ops: bool = False) -> Inspection:
 
 
 def _with_path(finding: Finding, source: SourceFile) -> Finding:
-    """The same with a command that can be typed."""
+    """The finding with a command that can be pasted."""
     typed = "MODEL" if source.path is None else quote(str(source.path))
     return finding._replace(command=finding.command.replace("MODEL", typed))
 

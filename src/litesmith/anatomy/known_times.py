@@ -1,5 +1,5 @@
-"""What kinds of ops take where nothing was measured: nanoseconds on one thread of one x86 CPU. They
-tell how forms compare, not how long a run is. `bench/forms.py` measures them."""
+"""Typical times of kinds of ops, where nothing was measured: nanoseconds on one thread of one x86
+CPU. They compare forms, and do not predict how long a run takes. `bench/forms.py` measures them."""
 
 from typing import NamedTuple
 
@@ -10,15 +10,14 @@ from litesmith.ir.types import Op
 
 
 class Known(NamedTuple):
-    """Nanoseconds for each value that an op writes or reads, or for each MAC of a layer, in both
-    forms."""
+    """Nanoseconds per value that an op writes or reads, or per MAC of a layer, in both forms."""
 
     real: float
     integer: float
 
 
 class ConversionTimes(NamedTuple):
-    """Microseconds that a conversion between float and int8 takes, by the number of values."""
+    """Microseconds of a conversion between float and int8, by the number of values."""
 
     sizes: tuple[int, ...]
     us: tuple[float, ...]
@@ -58,12 +57,12 @@ _VALUES = {
     "SUB": Known(0.14, 0.15),
     "TANH": Known(0.22, 0.10),
 }
-# By what is read: of a pool its windows, of a mean its input.
+# Times per value read: the windows of a pool, the input of a mean.
 _READS = {
     "AVERAGE_POOL_2D": Known(0.05, 0.3),
     "MEAN": Known(0.05, 0.025),
 }
-# By places: their channels are copied as one.
+# Times per place: the channels are copied together.
 _PLACES = {"RESIZE_NEAREST_NEIGHBOR": Known(11.0, 2.7)}
 _MACS = {
     "CONV_2D": Known(0.019, 0.006),
@@ -72,27 +71,27 @@ _MACS = {
     "TRANSPOSE_CONV": Known(0.030, 0.010),
 }
 
-# Other kinds: layers, and what mostly moves values.
+# All other kinds: layers, and ops that mostly move values.
 _OTHER_MACS, _OTHER_VALUES = Known(0.03, 0.015), Known(0.15, 0.08)
 
-# What calling any op takes, in microseconds, and calling one outside XNNPACK.
+# Microseconds for calling any op, and for calling one outside XNNPACK.
 _CALL_US, _LEAVING_US = 0.5, 2.5
 
 KNOWN_CONVERSIONS = ConversionTimes((256, 4_096, 65_536, 1_048_576), (0.24, 0.4, 3.8, 130.0))
 
-# Kinds that are so many times slower in int8 are those for which XNNPACK has no int8 kernel.
+# Kinds that int8 slows down by more than this factor have no int8 kernel in XNNPACK.
 _SLOW = 2.0
 
 SLOW_KINDS = frozenset(
     kind for kind, known in (_VALUES | _READS | _MACS).items() if known.integer > _SLOW * known.real
 )
 
-# Others that have none, and whose builtin int8 kernel is fast all the same.
+# Further kinds without one, whose builtin int8 kernel is nevertheless fast.
 _BUILTIN = ("GELU", "MAXIMUM", "MINIMUM", "RESIZE_NEAREST_NEIGHBOR")
 
 
 def known_us(op: Op, *, is_integer: bool) -> float:
-    """What an op takes in one of the forms, by its kind."""
+    """The typical time of an op in one of the forms, by its kind."""
     macs = op_macs(op)
     known, work = _VALUES.get(op.kind, _OTHER_VALUES), sum(t.elements for t in op.outputs)
     if op.kind in _READS:
@@ -110,10 +109,10 @@ def known_us(op: Op, *, is_integer: bool) -> float:
 
 
 def is_integer(op: Op) -> bool:
-    """Whether an op reads or writes quantized values; also where only its weights are."""
+    """Whether an op reads or writes quantized values, or has quantized weights."""
     return any(t.quant is not None for t in (*op.inputs, *op.outputs) if t is not None)
 
 
 def is_slow_integer(op: Op) -> bool:
-    """Whether an op computes with int8 where XNNPACK has a float kernel alone."""
+    """Whether an op computes with int8 although XNNPACK has only a float kernel for it."""
     return op.kind in SLOW_KINDS and any(t.dtype == "int8" for t in op.outputs)

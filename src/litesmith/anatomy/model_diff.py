@@ -20,10 +20,10 @@ from litesmith.units import plain
 class Difference(NamedTuple):
     """One difference between two models. `kind` is ops, op, constant, interface or metadata.
 
-    op     the op that it is a difference of, where it is one of an op
-    only   True where one of the models alone has that op
-    short  the difference without what is the op's alone, as shapes and scales are; "" where
-           another says it already
+    op     the op that differs, where the difference is in an op
+    only   True where only one of the models has that op
+    short  the difference without what is particular to the op, such as shapes and scales; "" where
+           another difference says it already
     """
 
     kind: str
@@ -40,7 +40,7 @@ _KEYS = ("kind", "where", "before", "after")
 
 @dataclass(frozen=True, repr=False)
 class Diff:
-    """What differs between two models, from the coarse to the fine."""
+    """The differences between two models, from coarse to fine."""
 
     a: str
     b: str
@@ -78,7 +78,7 @@ def diff(a: Source, b: Source) -> Diff:
 
 
 def differences(a: Model, b: Model) -> list[Difference]:
-    """All differences between two models, from the coarse to the fine."""
+    """Finds all differences between two models, from coarse to fine."""
     found = [*_interface(a, b), *_op_counts(a, b), *_metadata(a, b)]
     if len(a.graphs) != len(b.graphs):
         found.append(Difference("interface", "graphs", str(len(a.graphs)), str(len(b.graphs))))
@@ -135,7 +135,7 @@ def _metadata(a: Model, b: Model) -> Iterator[Difference]:
 
 
 def _ops(where: str, a: Graph, b: Graph) -> Iterator[Difference]:
-    """Ops are matched in order by kind and shape, whatever their names; each match is compared."""
+    """Matches ops in order by kind and shape, whatever their names, and compares each match."""
     matcher = SequenceMatcher(None, [_key(op) for op in a.ops], [_key(op) for op in b.ops], False)
     blocks = matcher.get_matching_blocks()
     pairs = {i + n: j + n for i, j, length in blocks for n in range(length)}
@@ -169,7 +169,7 @@ _Origin = tuple[object, ...]
 
 
 def _sources(graph: Graph, numbers: dict[int, int]) -> dict[Tensor, _Origin]:
-    """Where each value comes from, in the numbers of the model after; what is gone is left out."""
+    """The origin of each value, in the numbering of the model after; removed ops are left out."""
     found: dict[Tensor, _Origin] = {t: ("input", n) for n, t in enumerate(graph.inputs)}
     for index, op in enumerate(graph.ops):
         if index in numbers:
@@ -266,7 +266,8 @@ def _scales(tensor: Tensor) -> str:
 
 
 def _changed_values(x: Tensor, y: Tensor) -> str:
-    """`12 of 864 values, by at most 0.5`; "" where all are equal."""
+    """The changed values in words, as in `12 of 864 values, by at most 0.5`; "" where all are
+    equal."""
     assert x.data is not None and y.data is not None
     if x.data.shape != y.data.shape or x.data.dtype != y.data.dtype:
         return phrase("{nbytes} bytes where {nbytes2} were", y.data.nbytes, x.data.nbytes)

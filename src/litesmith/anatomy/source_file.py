@@ -1,4 +1,4 @@
-"""A model as a user names it, a path, bytes or a model, and the size of its file."""
+"""A model as a user names it (a path, bytes or a model), and the size of its file."""
 
 import os
 from dataclasses import dataclass, field
@@ -15,20 +15,20 @@ from litesmith.type_guards import is_path
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview | Model
 
-# Bytes that gzip takes no longer than a second or two for.
+# The number of bytes that gzip compresses within a second or two.
 _QUICKLY_GZIPPED = 40_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class SourceFile:
-    """A model and the path of its file; None for what lives in memory only."""
+    """A model and the path of its file; None for a model in memory."""
 
     model: Model = field(repr=False)
     path: Path | None = None
 
     @property
     def name(self) -> str:
-        """What the model is called in a sentence."""
+        """The model's name in a sentence."""
         return phrase("the given model") if self.path is None else self.path.name
 
     @property
@@ -38,7 +38,7 @@ class SourceFile:
 
     @property
     def origin(self) -> Path | Model:
-        """What is opened to run the model: the file, where it can be read again."""
+        """What to open to run the model: the file, where it can be read again."""
         return self.path if self.path is not None and self.path.is_file() else self.model
 
     @cached_property
@@ -55,12 +55,12 @@ class SourceFile:
 
     @property
     def quick_gzip_bytes(self) -> int | None:
-        """The same where it is known within a second or two."""
+        """The size after gzip, where it is known within a second or two."""
         return self.gzip_bytes if self.bytes <= _QUICKLY_GZIPPED else None
 
 
 def open_source(source: Source) -> SourceFile:
-    """The model that a path, bytes or a model stand for."""
+    """Opens a path, bytes or a model."""
     if isinstance(source, Model):
         return SourceFile(source)
     if isinstance(source, bytes | bytearray | memoryview):

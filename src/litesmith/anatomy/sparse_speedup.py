@@ -1,4 +1,5 @@
-"""What kernels that skip zeros should win, layer by layer, and from which share of zeros on."""
+"""The expected gain of kernels that skip zeros, layer by layer, and the share of zeros at which it
+begins."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,7 +13,7 @@ _LEAST_ZEROS = 0.05
 
 
 class Skipping(NamedTuple):
-    """A layer of the main graph, by its number, and what is expected of it."""
+    """A layer of the main graph, by its number, with its expected gain."""
 
     place: int
     op: Op
@@ -24,9 +25,9 @@ class Skipping(NamedTuple):
 
 
 def skipping(model: Model) -> list[Skipping]:
-    """Every layer that could be computed without its zeros, and has some.
+    """Every layer with zeros that a kernel could skip.
 
-    None of them where the kernels that skip zeros are not installed.
+    Empty where the kernels that skip zeros are not installed.
     """
     kernels = find_own_kernels()
     if kernels is None:
@@ -43,7 +44,7 @@ def skipping(model: Model) -> list[Skipping]:
 
 
 def expected_gain(layers: Sequence[Skipping]) -> float:
-    """How many times faster these layers should be together; those that would lose stay dense."""
+    """The expected speed-up of these layers together; layers that would lose stay dense."""
     dense = [one.facts.dense_us for one in layers]
     after = [us / max(one.facts.gain, 1) for us, one in zip(dense, layers, strict=True)]
     return sum(dense) / sum(after) if layers else 1.0

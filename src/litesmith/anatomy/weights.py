@@ -1,4 +1,4 @@
-"""What is in the weights of a model as they are stored: zeros, and how many different numbers."""
+"""The stored weights of a model: their zeros, and how many distinct numbers they hold."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,23 +18,23 @@ from litesmith.passes.core.weight_structure import LEAST_SHARING, MOST_BOOK, cod
 from litesmith.phrases import phrase
 from litesmith.units import plain, total_text
 
-# Constants of fewer numbers that belong to no layer are settings, not parameters.
+# Smaller constants that belong to no layer are settings, not parameters.
 _LEAST_TABLE = 256
 
-# Rounding alone makes zeros, about as many as ones; so many times more were made by pruning.
+# Rounding alone makes about as many zeros as ones; this many times more come from pruning.
 _MORE_THAN_ONES = 4
 
 
 @dataclass(frozen=True)
 class WeightFacts:
-    """What one layer's weight, or another large constant, holds.
+    """The contents of one layer's weight, or of another large constant.
 
-    zeros     numbers that stand for 0, also those that a sparse encoding leaves out
-    unique    different stored numbers, 0 among them where there is a zero
-    codes     of a clustered float weight, different numbers once each channel is divided by its
+    zeros     numbers that stand for 0, including those that a sparse encoding leaves out
+    unique    distinct stored numbers, including 0 where there is a zero
+    codes     for a clustered float weight, the distinct numbers once each channel is divided by its
               scale
     sparse    True where zeros are left out of the file
-    is_layer  False for a table that is looked up, and whatever else is not one layer's weight
+    is_layer  False for a lookup table, and whatever else is not one layer's weight
     """
 
     name: str
@@ -49,17 +49,17 @@ class WeightFacts:
 
     @property
     def values(self) -> int:
-        """How many numbers the weight is made of, apart from the scales of its channels."""
+        """The number of distinct values in the weight, apart from the scales of its channels."""
         return self.unique if self.codes is None else self.codes
 
     @property
     def bits(self) -> int:
-        """Bits that tell these numbers apart."""
+        """The bits that distinguish these values."""
         return max(self.values - 1, 0).bit_length()
 
 
 class _Stored(NamedTuple):
-    """A weight as the file has it; `axis` is that of a layer's channels."""
+    """A weight as stored; `axis` is the axis of its channels."""
 
     op: Op
     weight: Tensor
@@ -72,8 +72,8 @@ class _Stored(NamedTuple):
 
 
 def weight_facts(model: Model) -> tuple[WeightFacts, ...]:
-    """The weight of each layer of the main graph in order, a shared one once; then what other
-    parameters the model has: tables, weights of recurrent ops, large constants."""
+    """The weight of each layer of the main graph in order (a shared one once), followed by other
+    parameters: tables, weights of recurrent ops, large constants."""
     found = {stored.weight: stored for stored in _stored_weights(model.main)}
     for graph in model.graphs:
         for stored in _other_parameters(graph):
@@ -100,7 +100,7 @@ def _stored_weights(graph: Graph) -> Iterator[_Stored]:
 
 
 def _other_parameters(graph: Graph) -> Iterator[_Stored]:
-    """Large constants that ops read, apart from biases."""
+    """Large constants that ops read, except biases."""
     made = _unpacked(graph)
     for op in graph.ops:
         if OPS[op.kind].unpacks:
@@ -122,7 +122,7 @@ def _unpacked(graph: Graph) -> dict[Tensor, Tensor | None]:
 
 
 def _packed(tensor: Tensor | None, made: Mapping[Tensor, Tensor | None]) -> Tensor | None:
-    """What is stored of a tensor, where it is unpacked from that."""
+    """The stored constant that a tensor is unpacked from, if there is one."""
     while tensor is not None and tensor in made:
         tensor = made[tensor]
     return tensor
@@ -169,18 +169,18 @@ def _clustered(dtype: str, values: Array, axis: int) -> int | None:
 
 
 class Promises(NamedTuple):
-    """Layers whose zeros or codes were to stay, and a line for each that lost some."""
+    """Layers whose zeros or codes had to stay, and a line for each that lost some."""
 
     layers: int
     broken: tuple[str, ...]
 
 
 def promises(before: Model, after: Model) -> Promises:
-    """The structure of one model looked for in another.
+    """Checks that one model keeps the structure of another.
 
-    A zero of a pruned weight must stay a zero, and a clustered weight must not have more codes
-    than it had. Layers are compared in order where both models have as many, else by name, and
-    only where their shapes agree.
+    A zero of a pruned weight must stay a zero, and a clustered weight must not gain codes. Layers
+    are compared in order where both models have the same number, otherwise by name, and only where
+    their shapes agree.
     """
     complaints: list[str] = []
     layers = 0
@@ -230,7 +230,7 @@ def _more_codes(new: _Stored, now: Array, most: int) -> Iterator[str]:
 
 
 def _pruned(stored: _Stored, values: Array) -> Array | None:
-    """Where a weight was made zero; None where nobody did."""
+    """The zeros of a pruned weight; None for a weight that was not pruned."""
     zeros = _is_zero(values, stored.weight.quant)
     if kept(~zeros) is None:
         return None
@@ -242,7 +242,7 @@ def _pruned(stored: _Stored, values: Array) -> Array | None:
 
 
 def _book_size(stored: _Stored, values: Array) -> int | None:
-    """Codes of a clustered weight, without 0; None where it is not clustered."""
+    """The number of codes of a clustered weight, without 0; None where it is not clustered."""
     row = DTYPES[stored.weight.dtype]
     if row.is_float:
         size = _clustered(stored.weight.dtype, values, stored.axis)
@@ -254,13 +254,14 @@ def _book_size(stored: _Stored, values: Array) -> int | None:
 
 
 def _spaced(codes: Array) -> int | None:
-    """Different codes where they leave out most of those between them; else they were rounded."""
+    """The number of distinct codes, where they skip most of those between them; otherwise None,
+    because they were merely rounded."""
     used = np.unique(codes).astype(np.int64)
     return int(used.size) if 2 * used.size <= used[-1] - used[0] + 1 else None
 
 
 def _codes_in_use(stored: _Stored, values: Array) -> int:
-    """Different codes without 0; of a float weight on the int8 grid, what is no number left out."""
+    """The number of distinct codes without 0; a float weight is first rounded to the int8 grid."""
     if DTYPES[stored.weight.dtype].is_float:
         real = np.nan_to_num(values.astype(np.float32), nan=0, posinf=0, neginf=0)
         codes = weight_codes(real, weight_scales(real, stored.axis, 8), stored.axis, 8)

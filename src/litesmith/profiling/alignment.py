@@ -1,8 +1,8 @@
 """Which op of a graph each event of the profiler belongs to.
 
 A builtin kernel reports the number of its op. XNNPACK reports only what it ran, in the order of the
-ops it took; it leaves out what it fused and adds what it needs, so its events are aligned with the
-ops by kind.
+ops it took; it leaves out what it fused and adds helpers of its own, so its events are aligned with
+the ops by kind.
 """
 
 from collections.abc import Sequence
@@ -15,10 +15,10 @@ from litesmith.ir.types import Graph, Op, Tensor
 from litesmith.phrases import phrase
 from litesmith.run.rules.rule_row import partitions
 
-# What the runtime's events are about: a builtin kernel, an op inside XNNPACK, the end of a graph.
+# The types of the runtime's events: a builtin kernel, an op inside XNNPACK, the end of a graph.
 BUILTIN, INSIDE, END = 2, 8, 32
 
-# What XNNPACK calls an operator, up to the bracket -> the kinds of op that it can stand for.
+# XNNPACK's name of an operator, up to the bracket -> the kinds of op that it can stand for.
 TAGS: dict[str, tuple[str, ...]] = {
     "Abs": ("ABS",),
     "Add": ("ADD", "ADD_N"),
@@ -83,9 +83,9 @@ TAGS: dict[str, tuple[str, ...]] = {
     "Unpooling": ("CUSTOM",),
 }
 
-# What XNNPACK adds of its own, and the op that it serves: the one after (+1) or before (−1).
-# A fully connected op gets a reshape, a dynamically quantized one a conversion of its input;
-# an activation that a kernel cannot apply itself becomes a clamp behind it.
+# XNNPACK's own helpers, and the op that each serves: the one after (+1) or before (−1). A fully
+# connected op gets a reshape, a dynamically quantized one a conversion of its input; an activation
+# that a kernel cannot apply itself becomes a clamp behind it.
 HELPERS = {
     "Clamp": -1,
     "Constant Pad": 1,
@@ -98,14 +98,14 @@ HELPERS = {
     "Transpose": 1,
 }
 
-# Kinds of op that may vanish, and the neighbours that take them in: readers, or the writer.
+# Kinds of op that may vanish into a neighbour: into their readers, or into their writer.
 FUSED_FORWARD = kinds_where(lambda row: row.moves_data or row.converts) | frozenset(
     {"CONCATENATION", "PACK", "READ_VARIABLE", "SPLIT", "VAR_HANDLE"}
 )
 FUSED_BACKWARD = kinds_where(lambda row: row.clamps is not None) | frozenset({"ASSIGN_VARIABLE"})
 
-# Costs of what an alignment does. A fit of kinds is free and a stretch of them is dear, but less
-# so than an op that leaves no trace beside an event that comes from nowhere.
+# Costs of the steps of an alignment. A matching kind is free; a mismatch is expensive, but less so
+# than an op without an event next to an event without an op.
 _AGAIN, _EXPECTED, _MISFIT, _UNEXPECTED = 0.5, 1.0, 4.0, 10.0
 _SKIP_EVENT, _FIT, _SKIP_OP, _REPEAT = range(4)  # of equal costs, the first is taken
 
@@ -143,7 +143,8 @@ def align(graph: Graph, marks: Sequence[Mark]) -> list[int | None]:
 
 
 def _partitions_of_events(marks: Sequence[Mark]) -> list[list[int]]:
-    """The places of XNNPACK's events, a list for each partition: each counts its ops from 0."""
+    """The positions of XNNPACK's events, one list per partition: each partition counts its ops from
+    0."""
     lists: list[list[int]] = []
     for place, mark in enumerate(marks):
         if mark.type == INSIDE:
@@ -154,9 +155,9 @@ def _partitions_of_events(marks: Sequence[Mark]) -> list[list[int]]:
 
 
 def align_tags(tags: Sequence[str], ops: Sequence[Op], skips: Sequence[float]) -> list[int | None]:
-    """For each of XNNPACK's tags the place of its op, by the cheapest alignment in order.
+    """Finds the op of each XNNPACK tag by the cheapest alignment in order.
 
-    `skips` is what it costs to leave each op without an event.
+    `skips` are the costs of leaving each op without an event.
     """
     names = [tag.split(" (")[0] for tag in tags]
     steps = _cheapest_steps(names, ops, skips)
@@ -208,7 +209,7 @@ def _cost_of_absence(op: Op) -> float:
 
 
 def _with_helpers(names: Sequence[str], found: Sequence[int | None]) -> list[int | None]:
-    """Events of no op that serve one: they are counted with it."""
+    """Gives the events of helpers to the op that each serves."""
     result = list(found)
     for place, name in enumerate(names):
         if found[place] is None and name in HELPERS:
@@ -246,7 +247,7 @@ class Absence(NamedTuple):
 
     @property
     def us(self) -> float | None:
-        """What it takes by itself: nothing, unless it ran and nobody knows when."""
+        """The op's own time: zero, unless it ran at an unknown time."""
         return None if self.why == NO_EVENT else 0.0
 
 
@@ -254,7 +255,7 @@ NO_EVENT = phrase("no event of the runtime fits it")
 
 
 def absences(graph: Graph, timed: set[int]) -> dict[int, Absence]:
-    """What became of each op that no event belongs to."""
+    """What became of each op without an event."""
     places = {op: index for index, op in enumerate(graph.ops)}
     readers = {t: [places[op] for op in ops] for t, ops in consumers(graph).items()}
     writers = {t: index for index, op in enumerate(graph.ops) for t in op.outputs}
@@ -291,7 +292,7 @@ def _absence(graph: Graph, index: int, timed: set[int], links: Links) -> Absence
 def _neighbour(
     graph: Graph, index: int, timed: set[int], links: Links, *, forward: bool
 ) -> int | None:
-    """The nearest op with a time that reads from this one, or that it reads from."""
+    """The nearest timed op that reads from this one, or from which this one reads."""
     readers, writers = links
     seen, queue = {index}, [index]
     for place in queue:  # grows while it is walked

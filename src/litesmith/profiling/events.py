@@ -11,9 +11,9 @@ from litesmith.units import plain
 
 _REST, _INVOKE = 1, "Invoke"  # the event of this type and tag spans one pass through a graph
 
-# XNNPACK cuts its times to whole microseconds, which loses half of one on average
-# (XNNPACK src/runtime.c divides nanoseconds by 1000). The builtin kernels' times lose nothing on
-# average: they are differences of two times that are cut alike.
+# XNNPACK truncates its times to whole microseconds (XNNPACK src/runtime.c divides nanoseconds by
+# 1000), which loses half of one on average. The builtin kernels' times lose nothing on average:
+# they are differences of two times that are truncated alike.
 _LOST_US = 0.5
 
 XNNPACK, OWN, CUSTOM = "xnnpack", "builtin", "custom"
@@ -21,7 +21,7 @@ XNNPACK, OWN, CUSTOM = "xnnpack", "builtin", "custom"
 
 @dataclass(frozen=True)
 class Moment:
-    """An event of the runtime, copied: its own text is gone once the profiler starts again."""
+    """A copy of an event of the runtime, whose own text is gone once the profiler starts again."""
 
     type: int
     index: int
@@ -56,7 +56,7 @@ class Run:
 
 @dataclass
 class _Pass:
-    """One pass through a graph while its events are gathered."""
+    """One pass through a graph, while its events are gathered."""
 
     graph: int
     start_us: float
@@ -72,7 +72,7 @@ def moments(events: Iterable[Event]) -> list[Moment]:
 
 
 def _short_name(op: Op) -> str:
-    """What the op writes; of the many names that converters join, the first."""
+    """The name of the op's output; the first one of the many names that converters join."""
     return plain(op.outputs[0].name).split(";")[0] if op.outputs else ""
 
 
@@ -81,14 +81,14 @@ def _text(tag: bytes | None) -> str:
 
 
 class Timeline:
-    """Makes runs of one model from its events; what was aligned once is remembered."""
+    """Builds the runs of one model from its events, and remembers alignments."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
         self._known: dict[tuple[int, tuple[Mark, ...]], list[int | None]] = {}
 
     def runs(self, gathered: Sequence[Moment]) -> list[Run]:
-        """The runs that the events tell of, in order; one that is not complete is left out."""
+        """The runs that the events describe, in order; incomplete runs are left out."""
         found: list[Run] = []
         slices: list[Slice] = []
         entry = _entry(gathered)
@@ -150,7 +150,8 @@ def _passes(gathered: Sequence[Moment]) -> list[_Pass]:
 
 def _times(one: _Pass) -> list[tuple[float, float]]:
     """Start and duration of each event. XNNPACK gives durations only: its ops follow each other
-    from where the last known time ended, squeezed where they would reach beyond the next one."""
+    from the end of the last known time, and are compressed where they would reach beyond the next
+    one."""
     times: list[tuple[float, float]] = []
     cursor = one.start_us
     inside: list[float] = []

@@ -30,11 +30,11 @@ from litesmith.units import plain, time_text
 
 _MOST_RUNS = 100_000
 
-# The runtime counts whole microseconds: a shorter time is too coarse to make a speed of.
+# The runtime counts whole microseconds: a shorter time is too coarse to compute a speed from.
 _LEAST_US = 5.0
 
-# A 1×1 convolution is the matrix product that the kernels are best at. These sizes keep weights and
-# activations inside a usual second-level cache and take about a millisecond.
+# A 1×1 convolution is the matrix product that the kernels do best. These sizes keep weights and
+# activations inside a usual second-level cache, and take about a millisecond.
 _SIDE, _CHANNELS = 24, 256
 _PEAK_SECONDS, _PEAK_RUNS = 0.1, 5
 
@@ -43,8 +43,8 @@ _PEAK_SECONDS, _PEAK_RUNS = 0.1, 5
 class OpTime:
     """One op of the file. `us` is None only where no event of the runtime could be matched.
 
-    There is a sample for each run. `us` is their mean over the middle half of the runs, by the time
-    of the whole run: so the ops add up to a usual run, on a machine that is busy too.
+    There is one sample per run. `us` is the mean over the middle half of the runs, by the time of
+    the whole run: so the ops add up to a usual run, even on a busy machine.
     """
 
     graph: int
@@ -63,7 +63,7 @@ class OpTime:
     samples_us: tuple[float, ...] = field(repr=False)
 
     def row(self) -> Row:
-        """Everything but the samples, by name."""
+        """All fields but the samples, by name."""
         names = (one.name for one in fields(self))
         return {name: getattr(self, name) for name in names if name != "samples_us"}
 
@@ -78,11 +78,11 @@ class Unmatched:
 
 @dataclass(frozen=True, repr=False)
 class Profile:
-    """The ops of a model in run order, and what profiling itself costs in the same run.
+    """The ops of a model in run order, and the cost of profiling itself.
 
     plain_us     runs without profiling, in turns with those of `profiled_us`
     model, host  the name of the file and the machine, where a user asked for the profile
-    trace        the format of the trace that was written; "" where none was asked for
+    trace        the format of the written trace; "" where none was requested
     """
 
     target: str
@@ -103,7 +103,7 @@ class Profile:
 
     @property
     def sentence(self) -> str:
-        """What it comes to, in a line."""
+        """The result in one line."""
         if not self.top(1):
             return phrase("{time} a run on {target}", time_text(self.run_us), self.target)
         (slowest,) = self.top(1)
@@ -122,7 +122,7 @@ class Profile:
 
     @property
     def overhead(self) -> float:
-        """How much longer a profiled run takes, as a share of one that is not."""
+        """How much longer a profiled run takes, relative to an unprofiled one."""
         return median(self.profiled_us) / self.run_us - 1
 
     @property
@@ -154,11 +154,11 @@ class Profile:
         return sorted(rows, key=lambda row: -row[2])
 
     def to_rows(self) -> list[Row]:
-        """One row an op, for a data frame."""
+        """One row per op, for a data frame."""
         return [op.row() for op in self.ops]
 
     def facts(self) -> dict[str, object]:
-        """The numbers, but for the slices and the samples of the ops; nothing of model and host."""
+        """The numbers without slices and samples, and without model and host."""
         return {
             "target": self.target,
             "run_us": self.run_us,
@@ -174,15 +174,15 @@ class Profile:
         }
 
     def to_json(self) -> dict[str, object]:
-        """Everything but slices and samples of ops, as `--json` prints it."""
+        """The profile as `--json` prints it, without slices and samples of ops."""
         machine = None if self.host is None else self.host.facts()
         told = {"host": machine, "warnings": self.warnings}
         return {"schema": 1, "model": self.model, **self.facts(), **told}
 
 
-# Runs with and without profiling, taken in turns, so that one tells what the other costs.
+# Runs with and without profiling take turns, so that the difference is the cost of profiling.
 
-# Both sessions are opened anew so often: where a model lies in memory makes it faster or slower.
+# How often both sessions are opened anew: the place of a model in memory makes it faster or slower.
 _LOADS = 4
 _TURN_RUNS = 5  # runs before the other session has its turn; one more before them is not counted
 _LEAST_RUNS, _MOST_TIMED_RUNS = 20, 400
@@ -191,7 +191,7 @@ USUAL_SECONDS = 2.0
 
 @dataclass
 class Gathered:
-    """What the loads have measured: raw times of both sorts, the runs op by op."""
+    """The measurements of all loads: times of both kinds of runs, and the runs op by op."""
 
     model: Model
     note: str
@@ -207,7 +207,7 @@ _Pair = tuple[Session, Session]  # one model, opened without and with profiling
 def gather(
     source: Source, target: Target, runs: int | None = None, seconds: float = USUAL_SECONDS
 ) -> Gathered:
-    """Profiles so many runs, or for about so many seconds."""
+    """Profiles this many runs, or for about this many seconds."""
     gathered: Gathered | None = None
     model = read_once(source)
     loads = _LOADS if runs is None else min(_LOADS, runs)
@@ -227,7 +227,7 @@ def gather(
 
 
 def _wanted(one_run_us: float, seconds: float) -> int:
-    """Runs of each sort that fill half of the time."""
+    """The number of runs of each kind that fills half of the time."""
     return min(_MOST_TIMED_RUNS, max(_LEAST_RUNS, round(seconds * 1e6 / 2 / one_run_us)))
 
 
@@ -247,7 +247,8 @@ def _opened(source: ReadModel, target: Target, *, plain_first: bool) -> Generato
 
 
 def _warm_up(pair: _Pair) -> float:
-    """About how many microseconds a run takes; raises where the model has no profile."""
+    """Warms up; returns the approximate microseconds of a run. Raises where the model has no
+    profile."""
     plain, profiled = pair
     for session in (profiled, plain):
         with quiet():  # a model that turns out to need the classic interpreter says so on stderr,
@@ -265,7 +266,7 @@ def _warm_up(pair: _Pair) -> float:
 
 
 def _turns(pair: _Pair, gathered: Gathered, count: int) -> None:
-    """So many runs without profiling, then so many with it."""
+    """Does this many runs without profiling, then as many with it."""
     plain, profiled = pair
     plain.run()  # not counted: it pays for what the other left in the caches
     gathered.plain_us += [time_call(plain.run) for _ in range(count)]
@@ -283,7 +284,7 @@ def profile_ops(
     runs: int | None = None,
     seconds: float = USUAL_SECONDS,
 ) -> Profile:
-    """Times every op of a model on a CPU target, in so many runs or else for so long."""
+    """Times every op of a model on a CPU target, in this many runs or for this many seconds."""
     target = Target.parse(on)
     if target.kind not in ("cpu", "custom"):
         raise CannotRun("no profile on {target}: only cpu targets tell the time of each op", target)
@@ -295,7 +296,7 @@ def profile_ops(
         raise CannotRun(
             "no profile on {target}: the runtime reports no events for this model", target
         )
-    # The yardstick is the best that the CPU can do, whichever kernels the target chose.
+    # The yardstick is the best speed of the CPU, whichever kernels the target chose.
     return _result(gathered, target, best_gmacs(Target("cpu", target.threads)))
 
 
@@ -330,7 +331,7 @@ def _note(gathered: Gathered, times: dict[tuple[int, int], "_Time"]) -> str:
 
 @dataclass
 class _Time:
-    """The time of one op in each run, what ran it, and which runs are usual ones."""
+    """The time of one op in each run, its kernel, and which runs are usual ones."""
 
     samples_us: list[float]
     kernel: str
@@ -350,7 +351,7 @@ def usual_runs(runs: Sequence[Run]) -> list[int]:
 
 
 def _times(runs: Sequence[Run]) -> dict[tuple[int, int], _Time]:
-    """By graph and index, the time of every op that has one."""
+    """The time of every timed op, by graph and index."""
     found: dict[tuple[int, int], _Time] = {}
     usual = usual_runs(runs)
     for number, run in enumerate(runs):
@@ -376,7 +377,7 @@ def _strangers(runs: Sequence[Run]) -> list[Unmatched]:
 def _op_times(
     model: Model, times: dict[tuple[int, int], _Time], total_us: float, best: dict[str, float]
 ) -> tuple[OpTime, ...]:
-    """Every op, its time held against that of all and the best speed of this CPU."""
+    """Every op, its time compared with the total and with the best speed of this CPU."""
     found: list[OpTime] = []
     for number, graph in enumerate(model.graphs):
         absent = absences(graph, {index for owner, index in times if owner == number})
@@ -413,7 +414,7 @@ def _op_time(
     )
 
 
-# The best arithmetic speed of this CPU, which the speed of an op is held against.
+# The best arithmetic speed of this CPU, with which the speed of an op is compared.
 
 
 @cache
@@ -423,7 +424,7 @@ def best_gmacs(target: Target) -> dict[str, float]:
 
 
 def arithmetic(op: Op) -> str:
-    """Which of the two yardsticks an op is held against: its weights decide."""
+    """Which of the two yardsticks applies to an op: its weights decide."""
     places = [tensor for tensor in op.inputs[1:2] if tensor is not None]
     return "float32" if not places or places[0].dtype.startswith("float") else "int8"
 

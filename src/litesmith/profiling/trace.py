@@ -1,6 +1,6 @@
-"""Traces: slices on tracks, as a file that the Perfetto UI and Chrome's tracing page open.
+"""Traces: slices on tracks, as a file for the Perfetto UI and Chrome's tracing page.
 
-The application's own work is on the same timeline as the model's: the bug may be outside it.
+The application's own work is on the model's timeline: the bug may be outside the model.
 """
 
 import json
@@ -118,7 +118,7 @@ def _perfetto(pieces: Sequence[Piece]) -> Iterator[bytes]:
 
 
 def _begins_and_ends(pieces: Sequence[Piece]) -> Iterator[tuple[Piece, bool]]:
-    """Each slice when it begins (True) and when it ends, inner ones ending first."""
+    """Each slice at its beginning (True) and at its end; inner slices end first."""
     open_pieces: list[Piece] = []
     for piece in pieces:
         while open_pieces and open_pieces[-1].end_ns <= piece.start_ns:
@@ -170,12 +170,12 @@ def _slice_packet(number: int, piece: Piece, *, is_begin: bool) -> "TracePacket"
     return packet
 
 
-# A recording that nobody ends must not eat the memory.
+# A recording that nobody ends must not fill the memory.
 _MOST_SPANS = 100_000
 
 
 class Recording:
-    """Spans of all threads, up to a limit; `dropped` counts those beyond it."""
+    """The spans of all threads, up to a limit; `dropped` counts those beyond it."""
 
     def __init__(self, most: int = _MOST_SPANS) -> None:
         self.dropped = 0

@@ -1,4 +1,5 @@
-"""Which normalisation suits a backbone, where nobody says: the one its embeddings tell most by."""
+"""The normalisation of a backbone, where nobody states it: the one with the most telling
+embeddings."""
 
 from dataclasses import replace
 
@@ -27,22 +28,22 @@ from litesmith.transfer.head import Embedded, examples_of, folds_of
 from litesmith.transfer.labelled_data import Labelled
 from litesmith.units import percent_text, plain
 
-# Items that are tried, and how much may be computed for each norm: all in all some ten
+# The number of items to try, and how much to compute for each normalisation: in total about ten
 # seconds of one core.
 _MOST_TRIED, _LEAST_TRIED, _MOST_MACS = 160, 40, 100e9
 _STRENGTHS, _FOLDS = (1.0, 0.1), 4
 
-# A best one that leads by less is no more than a hunch.
+# A best normalisation with a smaller lead than this is only a hunch.
 _CLEARLY = 0.03
 
 
 def settled(
     found: Labelled, model: Model, given: Preparation, whole: Model
 ) -> tuple[Labelled, tuple[str, ...]]:
-    """The data with nothing left open in its preparation, and what was chosen for the user.
+    """The data with a complete preparation, and the decisions made for the user.
 
-    `whole` is what `model` was cut from: a classifier shows by how sure it is of its own classes
-    what it was made for.
+    `whole` is the model from which `model` was cut: a classifier reveals its normalisation by how
+    certain it is of its own classes.
     """
     if given.is_chosen or not _are_images(found, model):
         return found, ()
@@ -57,13 +58,13 @@ def settled(
 
 
 def _is_mute(whole: Model) -> bool:
-    """True where a model gives no probabilities of classes."""
+    """True where a model outputs no class probabilities."""
     outputs = whole.main.outputs
     return not outputs or not ends_in_softmax(whole.main, outputs[0])
 
 
 def _guessed(found: Labelled, whole: Model) -> Choice:
-    """What a classifier is surest with, whatever its own classes are."""
+    """The normalisation with which a classifier is most certain, whatever its classes are."""
     some = _some(found, tried_count(whole))
     pixels = [arrays[0] for arrays, _ in in_parallel(found.data.rows.read, some)]
     return guess(whole, TriedItems(pixels, None), (0,))
@@ -98,7 +99,7 @@ def _chosen(found: Labelled, model: Model) -> Choice:
 
 
 def _some(found: Labelled, count: int) -> list[int]:
-    """Some items, of every class equally many, chosen by what they hold."""
+    """Some items, equally many of every class, chosen by their contents."""
     each = max(2, count // len(found.names))
     by_class: dict[int, list[tuple[str, int]]] = {}
     data = found.data

@@ -1,4 +1,4 @@
-"""What a classifier takes for what: every class against every other, and its worst mistakes."""
+"""Which classes a classifier confuses: every class against every other, and its worst mistakes."""
 
 import base64
 import io
@@ -29,16 +29,16 @@ MOST_MISTAKES = 24
 
 _THUMB, _QUALITY = 112, 75
 
-# Words of a text that are left out in turn.
+# The number of words of a text to leave out in turn.
 _MOST_WORDS = 60
 
-# A softmax gives less as 0, whose logarithm is nothing to count with.
+# A softmax rounds smaller probabilities to 0, which has no logarithm.
 _LEAST_CHANCE = 1e-7
 
 
 class DecidingWord(NamedTuple):
-    """A word of a text, and how much more probable it made what the model said; below 0 where it
-    spoke against it."""
+    """A word of a text, and how much more probable it made the model's answer; below 0 where it
+    made the answer less probable."""
 
     word: str
     weight: float
@@ -48,9 +48,9 @@ class DecidingWord(NamedTuple):
 class Mistake:
     """An item that was taken for another class.
 
-    confidence  the probability that the model gave to what it said
-    words       of a text, each with what it did
-    thumbnail   a small JPEG as base64, of a clip its spectrogram; "" where the item is neither
+    confidence  the probability that the model gave to its answer
+    words       the words of a text, each with its effect
+    thumbnail   a small JPEG as base64, for a clip its spectrogram; "" where the item is neither
     """
 
     name: str
@@ -63,11 +63,11 @@ class Mistake:
 
 @dataclass(frozen=True, eq=False)
 class Confusion:
-    """A classifier on data that it was not made from.
+    """A classifier on data from which it did not learn.
 
-    chances  what it gave to each class: (items, classes)
+    chances  the probability of each class: (items, classes)
     labels   the class of each item
-    groups   the group of each item; None where every one is independent
+    groups   the group of each item; None where every item is independent
     """
 
     names: tuple[str, ...]
@@ -78,18 +78,18 @@ class Confusion:
 
     @property
     def right(self) -> Array:
-        """1 where it was right, for every item; less where several classes are equally likely."""
+        """1 for every item that is right; less where several classes are equally likely."""
         return credit(self.chances, self.labels)
 
     @property
     def losses(self) -> Array:
-        """How far each item's own class is from being sure."""
+        """The log loss of each item."""
         own = self.chances[np.arange(len(self.labels)), self.labels]
         return -np.log(np.maximum(own, _LEAST_CHANCE))
 
     @property
     def value(self) -> Estimate:
-        """The share that was right, with its 95 % interval."""
+        """The share of right answers, with its 95 % interval."""
         return value_of(METRICS["top1"], self.right[:, None], self.groups)
 
     @property
@@ -100,7 +100,7 @@ class Confusion:
         return np.bincount(flat, minlength=count * count).reshape(count, count)
 
     def of_class(self, place: int) -> Estimate | None:
-        """The share of one class that was right; None where there are none of it."""
+        """The share of right answers in one class; None where the class has no items."""
         is_own = self.labels == place
         own = self.right[is_own]
         groups = None if self.groups is None else number_groups(self.groups[is_own])
@@ -117,7 +117,7 @@ def confusion(model: Source, found: Labelled, tell: Tell | None = None) -> Confu
 
 
 def _mistakes(found: Labelled, chances: Array) -> tuple[Mistake, ...]:
-    """The ones it was surest of first."""
+    """The mistakes, most confident first."""
     said: list[int] = chances.argmax(axis=1).tolist()
     labels: list[int] = found.labels.tolist()
     sure = chances.max(axis=1)
@@ -138,7 +138,7 @@ def _mistakes(found: Labelled, chances: Array) -> tuple[Mistake, ...]:
 def _with_words(
     model: Source, found: Labelled, mistakes: tuple[Mistake, ...]
 ) -> tuple[Mistake, ...]:
-    """The mistakes with the words that decided, where the items are texts."""
+    """The mistakes with the decisive words, where the items are texts."""
     words = found.data.rows.words
     if words is None or found.data.batch > 1:
         return mistakes
@@ -152,7 +152,7 @@ def _with_words(
 def _deciding_words(
     model: Source, words: Words, place: int, names: Sequence[str], said: str
 ) -> tuple[DecidingWord, ...]:
-    """What the probability of a class loses with each word of a text left out."""
+    """The loss in a class's probability when each word of a text is left out."""
     text = words.texts[place].split()[:_MOST_WORDS]
     variants = [text, *(text[:n] + text[n + 1 :] for n in range(len(text)))]
     samples = [
@@ -164,7 +164,7 @@ def _deciding_words(
 
 
 def _thumbnail(found: Labelled, row: int) -> str:
-    """A small picture of an item, of a clip its spectrogram; "" where it is neither."""
+    """A small picture of an item, for a clip its spectrogram; "" where the item is neither."""
     tensor = found.data.model.main.inputs[0]
     arrays, _ = found.data.rows.read(found.data.chosen[row])
     wanted = picture(tensor)
@@ -181,7 +181,8 @@ def _thumbnail(found: Labelled, row: int) -> str:
 
 
 def _spectrogram(values: Array, found: Labelled) -> Array:
-    """How loud each pitch of a clip is, moments to the right and high pitches on top, as grey."""
+    """The loudness of each pitch of a clip as grey: time runs to the right, high pitches are on
+    top."""
     if waveform(found.data.model.main.inputs[0]):
         rate, _ = rate_of(found.data.model, found.data.preparation)
         loud = featured(
@@ -195,7 +196,7 @@ def _spectrogram(values: Array, found: Labelled) -> Array:
 
 
 def _upright(pixels: Array, wanted: Picture) -> Array:
-    """Height, width and colours as Pillow has them."""
+    """Height, width and colours in Pillow's order."""
     if wanted.channel_axis == -3:
         pixels = pixels.transpose(1, 2, 0)
     return pixels[..., 0] if pixels.ndim == 3 and pixels.shape[-1] == 1 else pixels

@@ -1,8 +1,8 @@
-"""A detector on a backbone: a light head on its maps, and the op that chooses among the boxes.
+"""A detector on a backbone: a light head on its maps, and the op that selects among the boxes.
 
-Every place of a map tells one box and a score for each class: there are no anchors of several sizes
-and shapes to choose for the data. The box is told relative to a square around the place, four
-strides wide, in the code of SSD, so that the op that chooses boxes reads it as it is.
+Every place of a map predicts one box and a score for each class: there are no anchors of several
+sizes and shapes to choose for the data. The box is relative to a square around the place, four
+strides wide, in the code of SSD, so that the selecting op reads it as it is.
 """
 
 from collections.abc import Sequence
@@ -19,17 +19,17 @@ from litesmith.tasks.detectors import CENTRE_CODE, POSTPROCESS, SIZE_CODE, grid_
 from litesmith.transfer.feature_maps import FeatureMap, input_size
 from litesmith.transfer.head_layers import HeadBuilder
 
-# The probability that a place begins with: few hold anything.
+# The initial probability of every place: few hold an object.
 _FIRST_CHANCE = 0.01
 
-# What the op that chooses gives at most, and what it does not look at.
+# The largest number of boxes from the selecting op, and the score below which it ignores boxes.
 _MOST_BOXES, _LEAST_SCORE = 100, 0.01
 
 
 def build_detector(
     backbone: Model, maps: Sequence[FeatureMap], classes: int, seed: int = 0
 ) -> Model:
-    """The backbone up to its maps with a head of random weights: boxes (1, places, 4) in code, and
+    """The backbone up to its maps with a head of random weights: encoded boxes (1, places, 4), and
     a score before the sigmoid for each class (1, places, classes)."""
     head = HeadBuilder(backbone, maps, np.random.default_rng(seed))
     merged = head.merge_down([head.lateral(one) for one in maps])
@@ -44,15 +44,15 @@ def build_detector(
 
 
 def _rows(head: HeadBuilder, value: Tensor, wide: int, name: str, bias: float) -> Tensor:
-    """What each place tells, one row a place."""
+    """The predictions of each place, one row per place."""
     told = head.conv(value, wide, name, last=bias)
     places = told.shape[1] * told.shape[2]
     return head.reshape(told, [1, places, wide], f"{name}/rows")
 
 
 def finish_detector(model: Model, strides: Sequence[int], *, raw: bool) -> Model:
-    """The model as it is shipped: scores as probabilities and, unless `raw`, the op that makes
-    boxes of codes and chooses among them."""
+    """The model as it is shipped: scores as probabilities and, unless `raw`, the op that decodes
+    the boxes and selects among them."""
     codes, logits = model.main.outputs
     b = Builder()
     b.inputs[:], b.ops[:] = model.main.inputs, model.main.ops
@@ -69,7 +69,7 @@ def finish_detector(model: Model, strides: Sequence[int], *, raw: bool) -> Model
 def _chosen(
     b: Builder, codes: Tensor, scores: Tensor, size: tuple[int, int], strides: Sequence[int]
 ) -> tuple[Tensor, ...]:
-    """TFLite_Detection_PostProcess: boxes, classes, scores and how many there are."""
+    """TFLite_Detection_PostProcess: boxes, classes, scores and their number."""
     anchors = grid_anchors(size, strides)[:, [1, 0, 3, 2]].astype(np.float32)
     settings = {
         "max_detections": _MOST_BOXES,

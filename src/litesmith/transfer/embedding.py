@@ -1,4 +1,4 @@
-"""What a network knows of its input before it names a class: the embedding, found and cut out."""
+"""The embedding of a network, the vector behind which its head names classes: found and cut out."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,10 +16,10 @@ from litesmith.tflite.read_metadata import metadata
 from litesmith.type_guards import is_whole
 from litesmith.units import plain
 
-# Fewer numbers tell little; and so many candidates are listed.
+# An embedding has at least this many numbers; and the number of candidates in a message.
 _FEWEST, _LISTED = 8, 6
 
-# Characters of a name in a list; the numbers beside them are exact.
+# The length of a name in a list; the numbers beside it are exact.
 _LONGEST = 40
 
 
@@ -31,8 +31,8 @@ class Embedding(NamedTuple):
 
 
 def embedding_of(model: Model, at: str = "") -> Embedding:
-    """The vector before a model's head, or the tensor of this name or index; BadInput with what
-    could be meant where there is none."""
+    """The vector before a model's head, or the tensor of this name or index; raises BadInput with
+    the candidates where there is none."""
     if at:
         return Embedding(_named(model, at), phrase("as asked for with --at"))
     found = _found(model)
@@ -59,8 +59,8 @@ def candidates(model: Model) -> list[Tensor]:
 
 
 def cut(model: Model, tensor: Tensor) -> Model:
-    """The model up to a tensor, as a vector for each item: what came after it is gone, and so are
-    the names of the classes; how images are prepared stays."""
+    """The model up to a tensor, with a vector for each item: later ops and the names of the classes
+    are gone; the preparation of images stays."""
     graph = model.main
     unpacked, floats = _as_floats(tensor)
     ops, vector = _as_vector(graph, floats, batch_of(model) or 1)
@@ -113,7 +113,8 @@ def _found(model: Model) -> Embedding | None:
 
 
 def _before_head(model: Model, makers: Mapping[Tensor, Op], output: Tensor) -> Embedding | None:
-    """Back from an output over what names classes; None where it is no vector."""
+    """Goes back from an output past the layers that name classes; None where that leads to no
+    vector."""
     items = batch_of(model) or 1
     tensor, op = _moved_from(makers, output)
     names_classes = op is not None and OPS[op.kind].makes_probabilities
@@ -134,7 +135,7 @@ def _before_head(model: Model, makers: Mapping[Tensor, Op], output: Tensor) -> E
 
 
 def _before_pool(makers: Mapping[Tensor, Op], pool: Op) -> Embedding | None:
-    """Scores that are averages over a map are made by a convolution of one pixel before it."""
+    """Scores that are averages over a map come from a 1×1 convolution before the pool."""
     assert pool.inputs[0] is not None
     maker = makers.get(pool.inputs[0])
     while maker is not None and maker.kind == "RELU" and maker.inputs[0] is not None:
@@ -145,7 +146,7 @@ def _before_pool(makers: Mapping[Tensor, Op], pool: Op) -> Embedding | None:
 
 
 def _moved_from(makers: Mapping[Tensor, Op], tensor: Tensor) -> tuple[Tensor, Op | None]:
-    """Where a tensor's numbers were computed, and by which op."""
+    """The tensor in which these numbers were computed, and the op that computed them."""
     op = makers.get(tensor)
     while op is not None and _passes_on(op) and op.inputs[0] is not None:
         tensor = op.inputs[0]
@@ -159,7 +160,7 @@ def _passes_on(op: Op) -> bool:
 
 
 def _is_head(op: Op) -> bool:
-    """True for a layer that makes a vector of a vector."""
+    """True for a layer from a vector to a vector."""
     data, row = op.inputs[0] if op.inputs else None, OPS[op.kind]
     if not (row.is_layer and row.mixes_channels) or data is None or not _usable(data):
         return False
@@ -167,14 +168,14 @@ def _is_head(op: Op) -> bool:
 
 
 def _is_last(model: Model, op: Op) -> bool:
-    """True where a layer without a softmax behind it gives scores: it has no activation, and there
-    are names for what it gives, or it is the only output."""
+    """True where a layer without a softmax outputs scores: it has no activation, and its output has
+    class names or is the only one."""
     plain_sum = op.option("fused_activation_function") in (None, "NONE")
     return plain_sum and (bool(metadata(model).labels) or len(model.main.outputs) == 1)
 
 
 def _is_global_pool(op: Op) -> bool:
-    """True where a map becomes one number a channel."""
+    """True where a map becomes one number per channel."""
     source = op.inputs[0] if op.inputs else None
     if not OPS[op.kind].averages or source is None or len(source.shape) not in (3, 4):
         return False
@@ -188,7 +189,7 @@ def _is_vector(tensor: Tensor, items: int) -> bool:
 
 
 def _usable(tensor: Tensor) -> bool:
-    """True where it holds several real numbers, as floats or as codes with one scale."""
+    """True where a tensor holds several real numbers, as floats or as codes with one scale."""
     is_coded = tensor.quant is not None and tensor.quant.scale.size == 1
     is_real = tensor.dtype == "float32" or is_coded
     return is_real and bool(tensor.shape) and tensor.shape[-1] > 1
@@ -221,7 +222,7 @@ def _named(model: Model, at: str) -> Tensor:
 
 
 def _text(model: Model, tensor: Tensor) -> str:
-    """`12 (conv/Relu) 1×7×7×128`: by the number that --at takes."""
+    """A tensor in a list, as in `12 (conv/Relu) 1×7×7×128`, with the number that --at takes."""
     place = model.main.tensors.index(tensor)
     name = plain(tensor.name).partition(";")[0][:_LONGEST]
     return f"{place} ({name}) {_shape(tensor)}"
@@ -235,7 +236,8 @@ def _shape(tensor: Tensor) -> str:
 
 
 def _as_floats(tensor: Tensor) -> tuple[list[Op], Tensor]:
-    """The op that makes floats of codes, and these; none where they are floats."""
+    """The op that converts codes to floats, and its output; no op where the tensor is float
+    already."""
     if tensor.dtype == "float32":
         return [], tensor
     floats = Tensor(f"{tensor.name}/floats", tensor.shape, dynamic=tensor.dynamic)
@@ -243,7 +245,8 @@ def _as_floats(tensor: Tensor) -> tuple[list[Op], Tensor]:
 
 
 def _as_vector(graph: Graph, tensor: Tensor, items: int) -> tuple[list[Op], Tensor]:
-    """Ops that make a vector for each item of a tensor, and that vector; none where it is one."""
+    """Ops that turn a tensor into a vector for each item, and that vector; no ops where it is one
+    already."""
     shape = (items, tensor.shape[-1])
     if tensor.shape == shape:
         return [], tensor
@@ -276,5 +279,5 @@ def _as_vector(graph: Graph, tensor: Tensor, items: int) -> tuple[list[Op], Tens
 
 
 def _changes(op: Op) -> bool:
-    """True for ops that do more than give a result; custom ones are only not known to do less."""
+    """True for ops with side effects; custom ops are merely not known to have any."""
     return has_effect(op) and not op.is_custom

@@ -1,4 +1,5 @@
-"""Maps of a backbone in which things can be found: one for each stride, the last of its size."""
+"""The maps of a backbone in which objects can be found: for each stride, the last map of
+that size."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -14,15 +15,14 @@ _FEWEST = 8
 
 
 class FeatureMap(NamedTuple):
-    """A tensor (1, height, width, channels), each place of which stands for so many pixels."""
+    """A tensor (1, height, width, channels), each place of which stands for `stride` pixels."""
 
     tensor: Tensor
     stride: int
 
 
 def feature_maps(model: Model, strides: Sequence[int] = STRIDES) -> tuple[FeatureMap, ...]:
-    """The maps of a model of pictures, from the finest to the coarsest; BadInput where it has
-    none."""
+    """The maps of an image model, from fine to coarse; raises BadInput where there are none."""
     height, width = input_size(model)
     found: list[FeatureMap] = []
     for stride in strides:
@@ -49,7 +49,7 @@ def feature_maps(model: Model, strides: Sequence[int] = STRIDES) -> tuple[Featur
 
 
 def input_size(model: Model) -> tuple[int, int]:
-    """Height and width of the picture that a model takes; BadInput where it takes none."""
+    """Height and width of a model's input image; raises BadInput where the model takes no image."""
     inputs = model.main.inputs
     wanted = picture(inputs[0]) if len(inputs) == 1 else None
     if wanted is None or wanted.channel_axis != -1 or inputs[0].dtype != "float32":

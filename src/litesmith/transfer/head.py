@@ -1,6 +1,5 @@
-"""What a cut model makes of every item of some data, kept for the next time; and a new head for it:
-solved on these embeddings, and put behind them.
-"""
+"""The outputs of a cut model for every item of some data, cached; and a new head, solved on these
+embeddings and attached behind them."""
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -22,18 +21,19 @@ from litesmith.run.session import Source
 from litesmith.transfer.embedding import batched, constant, headed
 from litesmith.transfer.labelled_data import FEWEST
 
-# How many items are done, of how many.
+# Reports the number of finished items, and the total.
 Tell = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
 class Embedded:
-    """Items as a head sees them, ordered by what they hold: the order of the files changes nothing.
+    """Items as a head sees them, ordered by their contents, so that the order of the files changes
+    nothing.
 
-    features  a row for each item: (items, features)
-    labels    the class of each
-    digests   what each one holds
-    places    the place of each among the data's items
+    features  one row per item: (items, features)
+    labels    the class of each item
+    digests   the digest of each item's contents
+    places    the place of each item in the data
     """
 
     features: Array
@@ -71,7 +71,7 @@ def embed(model: Model, data: Samples, labels: Array, tell: Tell | None = None) 
 
 
 def rows_of(model: Model, data: Samples, tell: Tell | None = None) -> Array:
-    """What a model answers to each item, a row each: from the cache where it is there."""
+    """A model's output for each item, one row per item; cached."""
     place = outputs_place(model, data)
     known = read_outputs(place, data.digests)
     if known is not None:
@@ -82,7 +82,7 @@ def rows_of(model: Model, data: Samples, tell: Tell | None = None) -> Array:
 
 
 def answer_rows(model: Source, data: Samples, tell: Tell | None = None) -> Array:
-    """What a model answers to each item, a row each."""
+    """A model's output for each item, one row per item."""
     rows: list[Array] = []
     with closing(outputs_of([model], iter(data), _first_answer)) as answers:
         for row in answers:
@@ -96,8 +96,8 @@ def _first_answer(sample: Sample, answers: Sequence[Outputs]) -> Array:
     return answers[0][0].copy()
 
 
-# Each strength is judged on every item once, in so many parts; in one part of as many where that
-# would take long: products of items, features and classes.
+# The number of folds in which each strength is judged; a single fold is used where the product of
+# items, features and classes exceeds the second number.
 _FOLDS, _MOST_PRODUCTS = 5, 300_000_000
 
 OUTPUT = "probability"
@@ -107,8 +107,8 @@ OUTPUT = "probability"
 class Head:
     """A solved head.
 
-    tried     the strengths of its penalty that were compared, by items it was not solved on
-    strength  the one that was taken
+    tried     the compared strengths of its penalty, judged on items it was not solved on
+    strength  the chosen strength
     """
 
     linear: Linear
@@ -117,7 +117,7 @@ class Head:
 
     @property
     def judged(self) -> Judged:
-        """What cross-validation says of it."""
+        """The cross-validated result of the chosen strength."""
         return next(one for one in self.tried if one.strength == self.strength)
 
 
@@ -133,7 +133,8 @@ def solve_head(items: Embedded, classes: int, *, balance: bool = False) -> Head:
 
 
 def examples_of(items: Embedded, classes: int, *, balance: bool = False) -> Examples:
-    """Items to learn from; with `balance`, every class counts the same however many it has."""
+    """Items to learn from; with `balance`, every class has the same weight, however many items it
+    has."""
     counts = np.bincount(items.labels, minlength=classes)
     weights = np.ones(len(items.labels))
     if balance:
@@ -165,8 +166,8 @@ def _op(kind: str, inputs: tuple[Tensor, ...], output: Tensor) -> Op:
 
 
 def folds_of(items: Embedded, most: int) -> Array:
-    """The fold of each item: of every class equally many, equal items in one; −1 for what is the
-    only one of its class, which is never judged."""
+    """The fold of each item: equally many of every class, equal items in the same fold; −1 for the
+    only item of a class, which is never judged."""
     folds = np.full(len(items.labels), -1, np.int64)
     for label in np.unique(items.labels):
         rows = np.flatnonzero(items.labels == label)

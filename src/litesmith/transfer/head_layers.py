@@ -1,4 +1,4 @@
-"""The layers of a head of random weights on a backbone's maps."""
+"""The layers of a head with random weights on a backbone's maps."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,10 +13,10 @@ from litesmith.transfer.feature_maps import FeatureMap
 # Channels of a head.
 _WIDE = 64
 
-# Small weights of the last layers, so that every place begins with the same answer.
+# Small weights in the last layers, so that every place starts with the same answer.
 _SMALL = 0.01
 
-# Names of what belongs to the head, by which training tells it from the backbone.
+# The prefix of the head's names, by which training distinguishes it from the backbone.
 HEAD = "head/"
 
 
@@ -36,7 +36,7 @@ class HeadBuilder:
         return self._random.normal(0, deviation, shape).astype(np.float32)
 
     def conv(self, value: Tensor, wide: int, name: str, last: float | None = None) -> Tensor:
-        """A convolution of one pixel; `last` is the bias that a last layer begins with."""
+        """A 1×1 convolution; `last` is the initial bias of a last layer."""
         deep = value.shape[3]
         deviation = (2 / deep) ** 0.5 if last is None else _SMALL
         weight = self._weights(wide, 1, 1, deep, deviation=deviation)
@@ -54,7 +54,7 @@ class HeadBuilder:
         return self.conv(one.tensor, _WIDE, f"lateral{one.stride}")
 
     def merge_down(self, values: Sequence[Tensor]) -> list[Tensor]:
-        """Each map with the next coarser one, which has seen more of the picture, laid over it."""
+        """Adds to each map the next coarser one, enlarged, which has seen more of the image."""
         merged = [values[-1]]
         for place in reversed(range(len(values) - 1)):
             value = values[place]
@@ -66,7 +66,7 @@ class HeadBuilder:
         return merged
 
     def separable(self, value: Tensor, name: str) -> Tensor:
-        """A window over each channel, then a mixture of the channels."""
+        """A depthwise convolution, then a 1×1 convolution."""
         deep = value.shape[3]
         weight = self._weights(1, 3, 3, deep, deviation=(1 / 9) ** 0.5)
         windows = self._builder.op(
@@ -89,7 +89,7 @@ class HeadBuilder:
         return self._builder.op("CONCATENATION", *parts, axis=1, name=f"{HEAD}{name}")
 
     def enlarge(self, value: Tensor, size: tuple[int, int], name: str) -> Tensor:
-        """A map in another height and width, smoothly."""
+        """Resizes a map smoothly."""
         return self._builder.op(
             "RESIZE_BILINEAR", value, [*size], half_pixel_centers=True, name=f"{HEAD}{name}"
         )

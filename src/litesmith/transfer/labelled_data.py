@@ -1,4 +1,4 @@
-"""Data with a class for every item: the names of the classes, numbered from 0 without gaps."""
+"""Data with a class for every item; the classes are numbered from 0 without gaps."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -20,11 +20,11 @@ from litesmith.tflite.write_metadata import describe, label_line, label_lines
 from litesmith.type_guards import is_path
 from litesmith.units import plain, total_text
 
-# What the parts of a data set are called, where its folder holds them.
+# The usual names of the parts of a data set, as folders.
 _TRAINING = ("train", "training")
 _PROVING = ("val", "valid", "validation", "dev", "test")
 
-# A class needs so many items: one to learn from, and one to be judged by.
+# The least number of items in a class: one to learn from, and one to be judged by.
 FEWEST = 2
 
 _NAMED = 5
@@ -50,7 +50,7 @@ class Labelled:
         return tuple(np.bincount(self.labels, minlength=len(self.names)).tolist())
 
     def at(self, places: Iterable[int]) -> "Labelled":
-        """Some of the items, in their order, as many as fill the model's batches."""
+        """Some of the items, in order, as many as fill the model's batches."""
         data = self.data
         chosen = tuple(data.chosen[place] for place in sorted(places))
         whole = len(chosen) // data.batch * data.batch
@@ -58,7 +58,8 @@ class Labelled:
 
 
 class Sources(NamedTuple):
-    """What to learn from and what to prove it on; None where that is a part of the first."""
+    """The data to learn from, and the data to prove the result on; None where that is a part of the
+    first."""
 
     learned: Given
     proof: Given | None
@@ -94,7 +95,7 @@ def _has_folders(folder: Path) -> bool:
 def open_labelled(
     source: Given, model: Model, preparation: Preparation, samples: int | None = None
 ) -> Labelled:
-    """Data with classes of its own; BadInput where there is nothing to tell apart."""
+    """Opens data with classes of its own; raises BadInput where there is nothing to distinguish."""
     opened = _opened(source, model, preparation, samples)
     names = _names(opened)
     numbers = {name: place for place, name in enumerate(names)}
@@ -114,7 +115,7 @@ def open_labelled(
 def open_beside(
     source: Given, model: Model, beside: Labelled, samples: int | None = None
 ) -> Labelled:
-    """Other data of the same classes, prepared in the same way."""
+    """Opens other data of the same classes, prepared in the same way."""
     opened = _opened(source, model, beside.data.preparation, samples)
     numbers = {label_line(name).casefold(): place for place, name in enumerate(beside.names)}
     names = _names(opened)
@@ -175,7 +176,7 @@ def _numbers(data: Samples) -> list[int]:
 
 
 def _numbered(data: Samples, numbers: dict[str, int]) -> Samples:
-    """The data with other class numbers, by the names of the classes."""
+    """The data with other class numbers, assigned by name."""
     assert data.rows.classes is not None
     classes = np.full(len(data.rows.classes), -1, np.int64)
     for place, owner in zip(data.chosen, _owners(data), strict=True):
@@ -226,15 +227,16 @@ def _refuse_few(found: Labelled, samples: int | None) -> None:
 
 
 def listed_names(names: Sequence[str]) -> str:
-    """The first few, in quotes."""
+    """The first few names, in quotes."""
     more = len(names) - _NAMED
     shown = ", ".join(repr(plain(name)) for name in names[:_NAMED])
     return phrase("{shown} and {count} more", shown, total_text(more)) if more > 0 else shown
 
 
 def parted(found: Labelled, share: float) -> tuple[Labelled, Labelled]:
-    """The items to learn from and those to be judged by: so much of every class, chosen by what the
-    items hold. Those of a group, as copies are, stay together, also of two classes."""
+    """Splits the items into those to learn from and those to judge by: the same share of every
+    class, chosen by the items' contents. Items of one group, such as copies, stay together, even
+    across classes."""
     groups, labels, held = _group_names(found), found.labels.tolist(), set[str]()
     for place, name in enumerate(found.names):
         own = {one for one, label in zip(groups, labels, strict=True) if label == place}
@@ -261,7 +263,7 @@ def parted(found: Labelled, share: float) -> tuple[Labelled, Labelled]:
 
 
 def _group_names(found: Labelled) -> list[str]:
-    """The group of each item, by the first digest in it."""
+    """The group of each item, named by the first digest in it."""
     groups, digests = found.data.groups.tolist(), found.data.digests
     first: dict[int, str] = {}
     for group, digest in zip(groups, digests, strict=True):
@@ -270,7 +272,7 @@ def _group_names(found: Labelled) -> list[str]:
 
 
 def ambiguous(found: Labelled) -> tuple[str, ...]:
-    """What is said of items that are in several classes."""
+    """Notes on items that are in several classes."""
     labels: dict[str, set[int]] = {}
     for digest, label in zip(found.data.digests, found.labels.tolist(), strict=True):
         labels.setdefault(digest, set()).add(label)

@@ -1,4 +1,4 @@
-"""A segmenter on a backbone: a light head on its maps that tells the class of every pixel."""
+"""A segmenter on a backbone: a light head on its maps that predicts the class of every pixel."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ def build_segmenter(
     backbone: Model, maps: Sequence[FeatureMap], classes: int, seed: int = 0
 ) -> Model:
     """The backbone up to its maps with a head of random weights: a score for each class at every
-    pixel (1, height, width, classes), from the finest map, on which the coarser ones are laid."""
+    pixel (1, height, width, classes), from the finest map, to which the coarser ones are added."""
     head = HeadBuilder(backbone, maps, np.random.default_rng(seed))
     merged = head.merge_down([head.lateral(one) for one in maps])
     told = head.separable(head.separable(merged[0], "mix"), "tower")

@@ -25,7 +25,7 @@ from litesmith.search.trial.target_place import (
     refuse_place,
 )
 from litesmith.search.trial.tried_model import TriedModel, find_front, find_nearest, rank
-from litesmith.search.tuning.decision_tree import Candidate, State
+from litesmith.search.tuning.search_state import Candidate, PlaceNeeds, State
 from litesmith.tflite.file import load
 from tests import zoo
 from tests.search.choosing import taught
@@ -113,7 +113,7 @@ def test_estimates_are_costs_of_their_own() -> None:
 
 
 def test_inputs_become_integers_where_the_place_wants_them() -> None:
-    state = State(taught.taught(), "latency", integer_io=True)
+    state = State(taught.taught(), "latency", needs=PlaceNeeds(integer_io=True))
     texts = {
         "quantize | correct": "quantize(io=int8) | correct",
         "quantize(to=int16x8)": "quantize(to=int16x8, io=int16)",

@@ -18,12 +18,12 @@ from litesmith.passes.core.schemes import Names
 from litesmith.precision.fastest_forms import FastestForms, SlowKind
 from litesmith.search.trial.budget import MINIMIZE, Limits
 from litesmith.search.trial.tried_model import TriedModel
-from litesmith.search.tuning.decision_tree import (
-    BRANCHES,
+from litesmith.search.tuning.decision_tree import BRANCHES, Branch
+from litesmith.search.tuning.search_state import (
     EIGHT_BITS,
-    MICRO_BRANCHES,
-    Branch,
     Candidate,
+    FromTrials,
+    PlaceNeeds,
     State,
     float_candidate,
 )
@@ -40,6 +40,9 @@ Judge = Callable[[Candidate], str]
 def one_mixture(state: State) -> Iterator[Candidate]:
     """What finding mixtures may come to."""
     yield Candidate("mixed-3", "mixed", "quantize(keep=[0])", "")
+
+
+MIXTURE = FromTrials(one_mixture)
 
 
 def walked(
@@ -97,7 +100,7 @@ def state_of(
     minimize: str = "latency", model: Model | None = None, can_train: bool = False
 ) -> State:
     why = "" if can_train else "no torch"
-    return State(taught() if model is None else model, minimize, why, one_mixture)
+    return State(taught() if model is None else model, minimize, why, from_trials=MIXTURE)
 
 
 # What is tried.
@@ -167,7 +170,9 @@ def test_four_bits_are_tried_where_weights_are_read_for_one_product(
     x = b.input("x", (rows, 512))
     half = b.op("DEQUANTIZE", b.const(noise(512, 512).astype(np.float16)))
     model = b.model(b.op("FULLY_CONNECTED", x, half, noise(512)))
-    state = replace(state_of(model=model), fastest=lambda _: None)
+    state = replace(
+        state_of(model=model), from_trials=FromTrials(one_mixture, fastest=lambda _: None)
+    )
     tried = [one.name for one in walked(state, everything_fits) if one.branch == "int4"]
     assert tried == (["int4-w4a8", "int4-dynamic"] if is_tried else [])
     assert not state_of(model=model).is_read_bound  # where no op can be timed
@@ -201,55 +206,6 @@ def test_a_quantized_model_is_cleaned_and_upgraded_only(minimize: str) -> None:
 def test_without_mixtures_there_is_nothing_to_mix() -> None:
     state = State(taught(), "latency")
     assert "mixed" not in asked(walked(state, eight_bits_miss))
-
-
-# On a microcontroller.
-
-
-def micro_state(limits: Limits, can_train: bool = False) -> State:
-    return replace(state_of("ram", can_train=can_train), limits=limits, arrange="arrange(ram=9)")
-
-
-def test_on_a_microcontroller_nothing_worse_is_tried_once_something_fits() -> None:
-    state = micro_state(Limits(max_ram=9))
-    tried = walked(state, everything_fits, branches=MICRO_BRANCHES)
-    assert [c.name for c in tried] == ["cleaned"]
-    reasons = {branch.name: branch.why_not(state) for branch in MICRO_BRANCHES}
-    assert reasons["int8"] == "cleaned fits, and loses less"
-
-
-def test_a_flash_that_is_too_small_asks_for_smaller_weights_and_ram_for_fewer_channels() -> None:
-    def judge(_: Candidate) -> str:
-        return "misses"
-
-    small = walked(micro_state(Limits(max_ram=9)), judge, loses=False, branches=MICRO_BRANCHES)
-    assert asked(small) == ["clean-up", "int8", "channels"]
-    flash = walked(micro_state(Limits(max_flash=9)), judge, loses=False, branches=MICRO_BRANCHES)
-    assert asked(flash) == ["clean-up", "int8", "int4", "encode", "channels"]
-    assert [c.name for c in flash if c.branch == "channels"][:2] == [
-        "channels-25",
-        "channels-25-int4",
-    ]
-
-
-def test_fewer_channels_end_where_too_much_is_lost() -> None:
-    tried = walked(micro_state(Limits(max_ram=9)), lambda _: "misses", branches=MICRO_BRANCHES)
-    assert [c.name for c in tried if c.branch == "channels"] == ["channels-25"]
-    wanted = ["clean-up", "int8", "int16x8", "ranges", "equalize", "round", "channels"]
-    assert asked(tried) == wanted
-
-
-@pytest.mark.parametrize("can_train", [True, False])
-def test_every_recipe_of_a_microcontroller_ends_with_its_memory(can_train: bool) -> None:
-    state = replace(micro_state(Limits(max_flash=9), can_train), integer_io=True)
-    tried = walked(state, lambda _: "misses", loses=False, branches=MICRO_BRANCHES)
-    names = [candidate.name for candidate in tried]
-    assert len(set(names)) == len(names)
-    for candidate in tried:
-        recipe = parse(state.fit(candidate).recipe)
-        assert step_name(recipe[-1]) == "arrange"
-        assert text_of(recipe) == state.fit(candidate).recipe
-        assert candidate.name == "cleaned" or "io=int8" in state.fit(candidate).recipe
 
 
 # What holds of everything that is tried.
@@ -296,7 +252,7 @@ def test_training_tries_what_its_branch_says() -> None:
 def late(max_us: float, room: float = 0.01) -> State:
     """A search for a time that nothing has reached, int8 the fastest."""
     state = state_of()
-    state.limits, state.on = Limits(max_latency_us=max_us), "cpu:1"
+    state.limits, state.needs = Limits(max_latency_us=max_us), PlaceNeeds(on="cpu:1")
     for name, us in (("dynamic", 800.0), ("int8", 400.0)):
         made = record(name, status="misses", room=room)
         assert made.latency is not None
@@ -347,7 +303,7 @@ def test_room_to_spare_is_claimed_of_an_interval_inside_the_budget_only() -> Non
 
 def test_remedies_of_int8_are_predicted_to_take_as_long() -> None:
     forms = FastestForms((), 3.0, 4.0, 9.0)
-    state = replace(state_of(), fastest=lambda _: forms)
+    state = replace(state_of(), from_trials=FromTrials(one_mixture, fastest=lambda _: forms))
     tried = walked(state, eight_bits_miss)
     told = {one.name: one.predicted_us for one in tried if one.branch in ("ranges", "equalize")}
     assert told and set(told.values()) == {4.0}
@@ -367,7 +323,7 @@ def test_the_plain_choice_of_kinds_is_measured_where_it_looks_nearly_as_fast(
 ) -> None:
     slow = (SlowKind("PRELU", 2, 5.0, 1.0),)
     forms = FastestForms(keep, 3.0, 6.0, 9.0, slow=slow, by_kind_us=by_kind_us)
-    state = replace(state_of(), fastest=lambda _: forms)
+    state = replace(state_of(), from_trials=FromTrials(one_mixture, fastest=lambda _: forms))
     tried = {one.name: one for one in walked(state, everything_fits) if one.branch == "int8"}
     assert list(tried) == names
     if "int8-by-kind" in names:

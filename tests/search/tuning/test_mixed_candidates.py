@@ -13,8 +13,9 @@ from litesmith.passes.core.recipe import parse, step_name
 from litesmith.search.trial.budget import Budget, Goal, Limits
 from litesmith.search.trial.data_split import split
 from litesmith.search.trial.target_place import Place
-from litesmith.search.tuning.decision_tree import BRANCHES, Candidate, State
+from litesmith.search.tuning.decision_tree import BRANCHES
 from litesmith.search.tuning.mixed_precision import mixed_candidates, recipe_by_blocks
+from litesmith.search.tuning.search_state import Candidate, FromTrials, State
 from litesmith.search.tuning.tune_trials import TuneTrials
 from litesmith.tflite.file import load, save
 from tests.search.choosing.taught import BLINK, record
@@ -95,7 +96,7 @@ def test_a_transformer_is_spared_by_its_blocks_and_has_its_masks_cut(tmp_path: P
     save(transformer(1, stretch=300), tmp_path / "model.tflite")
     made = workshop(tmp_path)
     state = state_of(made)
-    state.blocks = partial(recipe_by_blocks, made)
+    state.from_trials = FromTrials(blocks=partial(recipe_by_blocks, made))
     for name in ("int8", "blocks", "ranges"):
         (branch,) = (one for one in BRANCHES if one.name == name)
         for candidate in branch.candidates(state):
@@ -109,7 +110,7 @@ def test_a_transformer_is_spared_by_its_blocks_and_has_its_masks_cut(tmp_path: P
 def test_a_network_of_layers_has_no_blocks_to_spare(tmp_path: Path) -> None:
     made = workshop(tmp_path)
     state = state_of(made)
-    state.blocks = partial(recipe_by_blocks, made)
+    state.from_trials = FromTrials(blocks=partial(recipe_by_blocks, made))
     (branch,) = (one for one in BRANCHES if one.name == "blocks")
     made.try_candidate(Candidate("int8", "int8", BASE, ""))
     assert branch.why_not(state) == "the model is no transformer and no recurrent network"

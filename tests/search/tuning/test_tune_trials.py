@@ -14,7 +14,7 @@ from litesmith.run.session import Session
 from litesmith.search.trial.budget import Budget, Goal, Limits
 from litesmith.search.trial.data_split import split
 from litesmith.search.trial.target_place import Place
-from litesmith.search.tuning.decision_tree import Candidate, float_candidate
+from litesmith.search.tuning.search_state import Candidate, float_candidate
 from litesmith.search.tuning.tune_trials import TuneTrials
 from litesmith.tflite.file import digest, load
 from tests.search.choosing.taught import BLINK, examples, opened, written

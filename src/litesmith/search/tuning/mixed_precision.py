@@ -31,8 +31,8 @@ from litesmith.precision.fastest_forms import (
     with_forms,
 )
 from litesmith.precision.form_costs import FormCosts
-from litesmith.search.tuning.decision_tree import EIGHT_BITS, Candidate, State
 from litesmith.search.tuning.op_sensitivity import Sensitivity, passes_on, sensitivities
+from litesmith.search.tuning.search_state import EIGHT_BITS, Candidate, State
 from litesmith.search.tuning.tune_trials import TuneTrials
 from litesmith.workers.engine import Lost
 

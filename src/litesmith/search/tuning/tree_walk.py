@@ -35,21 +35,21 @@ from litesmith.search.trial.budget import MICRO, MINIMIZE, Budget, Goal, Limits
 from litesmith.search.trial.data_split import least_samples, split
 from litesmith.search.trial.target_place import Place, refuse_place
 from litesmith.search.trial.tried_model import TriedModel, rank
-from litesmith.search.tuning.decision_tree import (
-    BRANCHES,
-    MICRO_BRANCHES,
-    Branch,
-    Candidate,
-    State,
-    float_candidate,
-    foresee,
-)
+from litesmith.search.tuning.decision_tree import BRANCHES, Branch, foresee
+from litesmith.search.tuning.micro_tree import MICRO_BRANCHES
 from litesmith.search.tuning.mixed_precision import (
     find_fastest_forms,
     mixed_candidates,
     recipe_by_blocks,
 )
 from litesmith.search.tuning.replay import Opened
+from litesmith.search.tuning.search_state import (
+    Candidate,
+    FromTrials,
+    PlaceNeeds,
+    State,
+    float_candidate,
+)
 from litesmith.search.tuning.tune_trials import TuneTrials
 from litesmith.tflite.file import digest, load
 from litesmith.timing.cluster_timing import machine_of
@@ -299,20 +299,20 @@ class Search:
         def fastest(base: str) -> FastestForms | None:
             return find_fastest_forms(self.trials, base)
 
-        records = self.trials.records
+        place = self._goal.place
         return State(
             self.model,
             self.request.minimize,
             self._why_fixed(),
-            mixtures,
-            blocks,
-            fastest,
             self.request.limits,
-            records,
-            self._goal.place.is_micro or self._goal.place.asks_for_integers(self.model),
-            self._is_wide_slow(),
-            self._arrange(),
-            str(self._goal.place.cpu or ""),
+            PlaceNeeds(
+                place.is_micro or place.asks_for_integers(self.model),
+                self._is_wide_slow(),
+                self._arrange(),
+                str(place.cpu or ""),
+            ),
+            FromTrials(mixtures, blocks, fastest),
+            self.trials.records,
         )
 
     def _arrange(self) -> str:

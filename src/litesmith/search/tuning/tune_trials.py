@@ -47,7 +47,7 @@ from litesmith.search.trial.measured_values import estimated_speed, score_of, sp
 from litesmith.search.trial.remote_build import Order, Pieces, RemoteBuilds, join_pieces, look_at
 from litesmith.search.trial.trial_runner import TrialRunner
 from litesmith.search.trial.tried_model import TriedModel
-from litesmith.search.tuning.decision_tree import Candidate
+from litesmith.search.tuning.search_state import Candidate
 from litesmith.tflite.file import digest, load, write_whole
 from litesmith.tflite.write import to_bytes
 from litesmith.timing.cluster_timing import measure_on, run_alone

@@ -1,11 +1,12 @@
 """All rows by the operator's name: "max" for all its overloads but those with rows of their own."""
 
-from litesmith.conversion.aten import layers, picks, refused, shapes, values
+from litesmith.conversion.aten import layers, picks, reductions, refused, shapes, values
 from litesmith.conversion.aten.call import Row
 
 OPERATORS: dict[str, Row] = {
     **refused.ROWS,
     **values.ROWS,
+    **reductions.ROWS,
     **shapes.ROWS,
     **picks.ROWS,
     **layers.ROWS,

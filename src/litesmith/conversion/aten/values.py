@@ -1,12 +1,11 @@
-"""ATen's operators on each element by itself, and reductions."""
+"""ATen's operators on each element by itself."""
 
-from math import inf, pi, prod
+from math import pi, prod
 
 import numpy as np
 
 from litesmith.conversion.aten.call import Argument, Call, NotWritten, Ref, Row, computed
 from litesmith.conversion.core.source import Setting
-from litesmith.ir.types import Array
 
 # As torch computes with a number beside tensors: its category counts, not its width.
 _ORDER = ("bool", "uint8", "int8", "int16", "int32", "int64", "float32")
@@ -64,12 +63,12 @@ def compared(kind: str) -> Row:
 
 def logical(kind: str) -> Row:
     def row(call: Call) -> None:
-        call.end(kind, *(_truth(call, name) for name in ("self", "other") if call.has(name)))
+        call.end(kind, *(truth(call, name) for name in ("self", "other") if call.has(name)))
 
     return row
 
 
-def _truth(call: Call, name: str) -> str:
+def truth(call: Call, name: str) -> str:
     """True where a value is not zero."""
     value = call.arguments[name]
     if not isinstance(value, Ref):
@@ -339,150 +338,6 @@ def lerp(call: Call) -> None:
     call.end("Add", start, step)
 
 
-# Reductions
-
-
-def _axes(call: Call, x: Ref, name: str = "dim") -> tuple[int, ...]:
-    given = call.arguments.get(name)
-    if given is None or given == ():
-        return tuple(range(x.rank))
-    return tuple(a % max(x.rank, 1) for a in call.integers(name))
-
-
-def reduced(kind: str) -> Row:
-    """Along axes, or all of them."""
-
-    def row(call: Call) -> None:
-        x = call.ref("self")
-        name = _truth(call, "self") if kind in _LOGIC else call.cast(x, call.dtype)
-        _reduce(call, _LOGIC.get(kind, kind), name, x)
-
-    return row
-
-
-_LOGIC = {"Any": "ReduceMax", "All": "ReduceMin"}
-
-
-def _reduce(call: Call, kind: str, name: str, x: Ref) -> None:
-    if not x.rank:
-        call.end("Identity", name)
-        return
-    axes = call.whole(_axes(call, x))
-    call.end(kind, name, axes, keepdims=call.integer("keepdim"))
-
-
-def extreme(kind: str, place: str) -> Row:
-    """The largest or smallest values along an axis, and where they lie."""
-
-    def row(call: Call) -> None:
-        x, axis, keep = call.name("self"), call.axis(), call.integer("keepdim")
-        if call.outputs[0]:
-            call.output(0).end(kind, x, call.whole([axis]), keepdims=keep)
-        if call.outputs[1]:
-            call.output(1).end(place, x, axis=axis, keepdims=keep)
-
-    return row
-
-
-def place_of(kind: str) -> Row:
-    def row(call: Call) -> None:
-        x, name, keep = call.ref("self"), call.name("self"), call.integer("keepdim")
-        if call.has("dim"):
-            call.end(kind, name, axis=call.axis(), keepdims=keep)
-            return
-        flat = call.step("Reshape", name, call.whole([prod(x.shape)]))
-        call.end(kind, flat, axis=0, keepdims=0)
-
-    return row
-
-
-def spread(root: bool) -> Row:
-    """Variance or deviation, with a correction of the count, and the mean where it is asked for."""
-
-    def row(call: Call) -> None:
-        x, keep = call.ref("self"), call.integer("keepdim")
-        axes = _axes(call, x)
-        count = prod(x.shape[a] for a in axes)
-        less = call.number("correction", call.number("unbiased", 1))
-        if len(call.outputs) > 1 and call.outputs[1]:
-            call.output(1).end("ReduceMean", x.name, call.whole(axes), keepdims=keep)
-        first = call.output(0)
-        away = first.step("Sub", x.name, first.step("ReduceMean", x.name, call.whole(axes)))
-        square = first.step("Mul", away, away)
-        mean = first.step("ReduceMean", square, call.whole(axes), keepdims=keep)
-        factor = call.constant(count / (count - less) if count > less else inf, "float32")
-        if root:
-            first.end("Sqrt", first.step("Mul", mean, factor))
-        else:
-            first.end("Mul", mean, factor)
-
-    return row
-
-
-def vector_norm(call: Call) -> None:
-    x, order = call.ref("self"), call.number("ord", call.number("p", 2))
-    kind = {1: "ReduceL1", 2: "ReduceL2", inf: "ReduceMax", -inf: "ReduceMin"}.get(order)
-    name = x.name
-    if kind is None:
-        raise NotWritten("a norm of order {order}; 1, 2 and inf can be converted", order)
-    if abs(order) == inf:
-        name = call.step("Abs", name)
-    _reduce(call, kind, name, x)
-
-
-def softmax(kind: str) -> Row:
-    def row(call: Call) -> None:
-        call.end(kind, call.operand("self", call.dtype), axis=call.axis())
-
-    return row
-
-
-def running_sum(call: Call) -> None:
-    axis: Array = np.array(call.axis(), np.int64)
-    call.end("CumSum", call.operand("self", call.dtype), axis)
-
-
-def running(kind: str, neutral: float) -> Row:
-    """What comes of all values up to each place: every step joins runs of twice the length."""
-
-    def row(call: Call) -> None:
-        x = call.ref("self")
-        if len(call.outputs) > 1 and call.outputs[1]:
-            raise NotWritten("the places of the values; take the values alone")
-        first, axis, name = call.output(0), call.axis(), call.operand("self", call.made[0].dtype)
-        size, reach = x.shape[axis] if x.rank else 1, 1
-        fill = first.constant(_bounded(neutral, first.dtype), first.dtype)
-        while reach < size:
-            frame = [0] * (2 * x.rank)
-            frame[axis], frame[x.rank + axis] = reach, -reach
-            earlier = first.step("Pad", name, first.whole(frame), fill)
-            name = first.step(kind, name, earlier)
-            reach *= 2
-        first.end("Identity", name)
-
-    return row
-
-
-def _bounded(number: float, dtype: str) -> float:
-    """A number, or the end of the type's range where it has no infinity."""
-    if abs(number) != inf or dtype.startswith(("float", "bfloat")):
-        return number
-    ends = np.iinfo(computed(dtype))
-    return int(ends.max if number > 0 else ends.min)
-
-
-def distances(call: Call) -> None:
-    """From each row of one tensor to each of another."""
-    a, b, order = call.ref("x1"), call.ref("x2"), call.number("p", 2)
-    if order not in (1, 2):
-        raise NotWritten("a norm of order {order}; 1, 2 and inf can be converted", order)
-    column = call.step("Reshape", a.name, call.whole((*a.shape[:-1], 1, a.shape[-1])))
-    line = call.step("Reshape", b.name, call.whole((*b.shape[:-2], 1, *b.shape[-2:])))
-    apart = call.step("Sub", column, line)
-    kind = "ReduceL1" if order == 1 else "ReduceL2"
-    call.end(kind, apart, call.whole([len(call.shape)]), keepdims=0)
-
-
 def hypotenuse(call: Call) -> None:
     squares = (call.step("Mul", n, n) for n in (_float(call), _float(call, "other")))
     call.end("Sqrt", call.step("Add", *squares))
@@ -546,17 +401,10 @@ ROWS: dict[str, Row] = {
     },
     "__lshift__.Scalar": shifted(True),
     "__rshift__.Scalar": shifted(False),
-    "_cdist_forward": distances,
     "add": two("Add"),
     "addcdiv": add_product("Div"),
     "addcmul": add_product("Mul"),
     "alias": identity(),
-    "all": reduced("All"),
-    "amax": reduced("ReduceMax"),
-    "amin": reduced("ReduceMin"),
-    "any": reduced("Any"),
-    "argmax": place_of("ArgMax"),
-    "argmin": place_of("ArgMin"),
     "atan2": arc_tangent_2,
     "bitwise_and": bitwise("BitwiseAnd"),
     "bitwise_left_shift.Tensor_Scalar": shifted(True),
@@ -564,17 +412,12 @@ ROWS: dict[str, Row] = {
     "bitwise_or": bitwise("BitwiseOr"),
     "bitwise_right_shift.Tensor_Scalar": shifted(False),
     "bitwise_xor": bitwise("BitwiseXor"),
-    "cdist": distances,
     "celu": celu,
     "clamp": clamp,
     "clamp_max": clamp,
     "clamp_min": clamp,
     "clone": identity(),
     "contiguous": identity(),
-    "cummax": running("Max", -inf),
-    "cummin": running("Min", inf),
-    "cumprod": running("Mul", 1),
-    "cumsum": running_sum,
     "deg2rad": scaled("Identity", pi / 180),
     "detach": identity(),
     "detach_": identity(),
@@ -605,28 +448,19 @@ ROWS: dict[str, Row] = {
     "leaky_relu": leaky_relu,
     "lerp": lerp,
     "lift_fresh_copy": identity(),
-    "linalg_vector_norm": vector_norm,
     "log10": scaled("Log", float(1 / np.log(10))),
     "log1p": log1p,
     "log2": scaled("Log", float(1 / np.log(2))),
     "log_sigmoid": log_sigmoid,
     "log_sigmoid_forward": log_sigmoid,
-    "log_softmax": softmax("LogSoftmax"),
-    "_log_softmax": softmax("LogSoftmax"),
     "logical_and": logical("And"),
     "logical_not": logical("Not"),
     "logical_or": logical("Or"),
     "logical_xor": logical("Xor"),
-    "logsumexp": reduced("ReduceLogSumExp"),
     "lt": compared("Less"),
     "masked_fill": masked_fill,
-    "max": reduced("ReduceMax"),
-    "max.dim": extreme("ReduceMax", "ArgMax"),
     "max.other": two("Max"),
     "maximum": two("Max"),
-    "mean": reduced("ReduceMean"),
-    "min": reduced("ReduceMin"),
-    "min.dim": extreme("ReduceMin", "ArgMin"),
     "min.other": two("Min"),
     "minimum": two("Min"),
     "mul": two("Mul"),
@@ -635,33 +469,24 @@ ROWS: dict[str, Row] = {
     "new_full": filled,
     "new_ones": filled_with(1),
     "new_zeros": filled_with(0),
-    "norm": vector_norm,
     "ones": filled_with(1),
     "ones_like": filled_with(1),
     "pow": power,
     "prelu": prelu,
-    "prod": reduced("ReduceProd"),
     "relu6": relu6,
     "remainder": two("Mod"),
     "rrelu_with_noise_functional": random_leak,
     "rsqrt": rsqrt,
     "rsub": rsub,
-    "softmax": softmax("Softmax"),
-    "_softmax": softmax("Softmax"),
-    "_safe_softmax": softmax("Softmax"),
     "softplus": softplus,
     "softshrink": shrink(False),
-    "std": spread(True),
     "sub": two("Sub"),
     "subtract": two("Sub"),
-    "sum": reduced("ReduceSum"),
     "threshold": threshold,
     "to": identity(),
     "_to_copy": identity(),
     "trunc": truncate,
     "type_as": identity(),
-    "var": spread(False),
-    "var_mean": spread(False),
     "where": where,
     "zeros": filled_with(0),
     "zeros_like": filled_with(0),

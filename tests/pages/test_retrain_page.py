@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from litesmith.pages.folder_kinds import write_markdown, write_report
-from litesmith.pages.retrain_page import read_retrained
+from litesmith.pages.records.retrain_folder import read_retrained
 from tests.pages import retrained
 
 

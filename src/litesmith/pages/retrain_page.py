@@ -1,26 +1,18 @@
 """What `retrain` left in its folder, as a page and as Markdown."""
 
-import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
 from pathlib import Path
 from shlex import quote
 
-from litesmith.evidence.folder import RETRAIN
 from litesmith.evidence.retrain_record import (
-    CurveRow,
     HeadTried,
     MistakeRow,
-    RetrainInside,
-    RetrainResult,
     RetrainSummary,
-    ShareRight,
     WordRow,
 )
 from litesmith.evidence.tune_record import NextStep
-from litesmith.lang.language import say
 from litesmith.pages.drawing.assets import asset
-from litesmith.pages.drawing.bars import MORE, Bar, BarChart, BarRow, bar_chart
+from litesmith.pages.drawing.bars import Bar, BarChart, BarRow, bar_chart
 from litesmith.pages.drawing.markdown import Markdown, again, escape_markdown, paragraphs, table
 from litesmith.pages.drawing.markup import (
     Html,
@@ -28,7 +20,6 @@ from litesmith.pages.drawing.markup import (
     bullets,
     code_facts,
     join_html,
-    table_html,
     tag,
 )
 from litesmith.pages.drawing.page import Page, list_parts
@@ -42,110 +33,19 @@ from litesmith.pages.drawing.verdict_box import (
 )
 from litesmith.pages.records.glance import Glance, machine_of
 from litesmith.pages.records.record_words import duration_words, split_interval
-from litesmith.pages.records.salvage_folder import read_inside, read_summary
+from litesmith.pages.records.retrain_folder import RetrainFolder, guess_share, read_retrained
 from litesmith.pages.sections.about import machine, pairs, show_losses
+from litesmith.pages.sections.class_tables import (
+    class_table,
+    class_titles,
+    confusion_table,
+    precision_curves,
+    share_words,
+)
 from litesmith.phrases import Quantity, join, phrase
 from litesmith.units import number_text, percent_text, score_text, total_text
 
-# Classes that the chart has; the table has all.
 _MOST_BARS = 15
-
-# What a thumbnail may hold: it goes into the page as it is.
-_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
-
-Matrix = tuple[tuple[int, ...], ...]
-
-
-@dataclass(frozen=True)
-class ClassRow:
-    """A class: how many items judged it and were learned from, and what it is taken for."""
-
-    name: str
-    count: int
-    learned: int
-    share: ShareRight | None
-    taken_for: str
-
-
-@dataclass(frozen=True)
-class RetrainFolder:
-    """Everything that the report of a retraining is made of.
-
-    matrix  a row for each class; empty where it is not a table of that size
-    losses  what could not be read, and why
-    """
-
-    summary: RetrainSummary
-    classes: tuple[ClassRow, ...] = ()
-    matrix: Matrix = ()
-    mistakes: tuple[MistakeRow, ...] = ()
-    losses: tuple[str, ...] = ()
-    curves: tuple[CurveRow, ...] = ()
-
-    @property
-    def result(self) -> RetrainResult:
-        return self.summary.result
-
-    @property
-    def is_detector(self) -> bool:
-        return self.result.metric == "ap50"
-
-    @property
-    def is_segmenter(self) -> bool:
-        return self.result.metric == "miou"
-
-    @property
-    def has_places(self) -> bool:
-        """Whether it tells where things are, and not only which class an item has."""
-        return self.is_detector or self.is_segmenter
-
-
-def read_retrained(folder: Path) -> RetrainFolder:
-    """Everything that the folder holds."""
-    summary, losses = read_summary(RetrainSummary, folder / RETRAIN)
-    result = summary.result
-    inside, more = read_inside(RetrainInside, folder, result.digest)
-    count = len(result.classes)
-    is_whole = [len(row) for row in result.confusion] == [count] * count
-    matrix = result.confusion if is_whole else ()
-    return RetrainFolder(
-        summary,
-        _class_rows(summary, matrix),
-        matrix,
-        tuple(map(_safe, inside.mistakes)) if inside else (),
-        (*losses, *more),
-        inside.curves if inside else (),
-    )
-
-
-def _safe(mistake: MistakeRow) -> MistakeRow:
-    is_picture = _BASE64.fullmatch(mistake.thumbnail)
-    return mistake if is_picture else replace(mistake, thumbnail="")
-
-
-def _class_rows(summary: RetrainSummary, matrix: Matrix) -> tuple[ClassRow, ...]:
-    result, counts = summary.result, summary.data.learned_counts
-    found: list[ClassRow] = []
-    for place, name in enumerate(result.classes):
-        own = result.per_class[place] if place < len(result.per_class) else None
-        found.append(
-            ClassRow(
-                name=name,
-                count=own.n if own else 0,
-                learned=counts[place] if place < len(counts) else 0,
-                share=own.share if own else None,
-                taken_for=_taken_for(result.classes, matrix, place),
-            )
-        )
-    return tuple(found)
-
-
-def _taken_for(names: tuple[str, ...], matrix: Matrix, place: int) -> str:
-    if not matrix:
-        return ""
-    others = [(count, other) for other, count in enumerate(matrix[place]) if other != place]
-    told = sorted(((c, o) for c, o in others if c), key=lambda pair: (-pair[0], pair[1]))
-    return ", ".join(f"{names[other]} {count}" for count, other in told[:3])
 
 
 def retrained_page(folder: Path) -> Page:
@@ -153,15 +53,15 @@ def retrained_page(folder: Path) -> Page:
     record = read_retrained(folder)
     parts = list_parts(
         ("verdict", phrase("Verdict"), _verdict(record)),
-        ("classes", phrase("Every class"), _classes(record)),
-        ("confusion", phrase("What is taken for what"), _confusion(record)),
-        ("curves", phrase("Precision and recall"), _curves(record)),
+        ("classes", phrase("Every class"), class_table(record)),
+        ("confusion", phrase("What is taken for what"), confusion_table(record)),
+        ("curves", phrase("Precision and recall"), precision_curves(record)),
         ("mistakes", phrase("The worst mistakes"), _mistakes(record)),
         ("head", phrase("How the head was chosen"), _head(record)),
         ("about", phrase("How it was made, and how to do it again"), _about(record)),
         ("losses", phrase("What could not be read"), show_losses(record.losses)),
     )
-    outcome = _share_words(record.result.right, interval=False) or phrase("retrained")
+    outcome = share_words(record.result.right, interval=False) or phrase("retrained")
     return Page(record.summary.model, outcome, record.summary.version, parts)
 
 
@@ -208,12 +108,6 @@ def verdict_of(record: RetrainFolder) -> tuple[str, Verdict]:
     return ("proven", _LEARNED) if right.low > guess_share(record) else ("missed", _GUESSES)
 
 
-def guess_share(record: RetrainFolder) -> float:
-    """The share that is right by always saying the class with the most items."""
-    counts = record.summary.data.judged_counts or tuple(row.count for row in record.classes)
-    return max(counts) / sum(counts) if sum(counts) else 0.0
-
-
 def _verdict(record: RetrainFolder) -> Html:
     kind, shown = verdict_of(record)
     is_good = kind == "proven"
@@ -235,7 +129,7 @@ def _verdict(record: RetrainFolder) -> Html:
 def _tiles(record: RetrainFolder) -> Iterator[Tile]:
     result = record.result
     if result.right is not None:
-        right, interval = split_interval(_share_words(result.right))
+        right, interval = split_interval(share_words(result.right))
         judged = phrase("of {count} items that it has not seen", total_text(result.n))
         yield Tile(_score_title(record), right, interval, judged)
     if result.right is not None and not record.has_places:
@@ -307,162 +201,9 @@ def _how(record: RetrainFolder) -> str:
         parts.append(phrase("in {duration}", duration_words(record.result.seconds)))
     tuned = record.result.fine_tuned
     if tuned is not None and tuned.is_kept:
-        alone = _share_words(tuned.head_alone)
+        alone = share_words(tuned.head_alone)
         parts.append(phrase("fine-tuned; the head alone has {share}", alone))
     return join(parts, ", ") + "."
-
-
-def _share_words(share: ShareRight | None, *, interval: bool = True) -> str:
-    if share is None:
-        return ""
-    ends = (share.low, share.high) if interval else (None, None)
-    return score_text(share.value, "share", *ends)
-
-
-_JUDGED_BY, _LEARNED_FROM = phrase("Judged by"), phrase("Learned from")
-_RIGHT, _TAKEN_FOR = phrase("Right, with 95 % interval"), phrase("Taken for")
-_AP50 = phrase("AP50, with 95 % interval")
-_TITLES = (phrase("Class"), _JUDGED_BY, _RIGHT, _TAKEN_FOR, _LEARNED_FROM)
-_IOU = phrase("IoU, with 95 % interval")
-_DETECTOR_TITLES = (phrase("Class"), _JUDGED_BY, _AP50, _LEARNED_FROM)
-_SEGMENTER_TITLES = (phrase("Class"), _JUDGED_BY, _IOU, _LEARNED_FROM)
-
-
-def _classes(record: RetrainFolder) -> Html | None:
-    if not record.classes:
-        return None
-    order = sorted(
-        record.classes, key=lambda row: (row.share is None, row.share.value if row.share else 0)
-    )
-    if record.has_places:
-        titles = _titles(record)
-        rows = (_class_row(row, titles) for row in order if row.count or row.learned)
-        return tag("div", table_html(titles, rows, "cards", scope="col"), class_="scroll")
-    chart = _class_chart(order)
-    is_told = chart is not None and len(order) <= _MOST_BARS  # every share, with its interval
-    titles = tuple(title for title in _TITLES if not (is_told and title == _RIGHT))
-    rows = (_class_row(row, titles) for row in order)
-    shown = table_html(titles, rows, "cards", scope="col")
-    return join_html(chart, tag("div", shown, class_="scroll"))
-
-
-def _titles(record: RetrainFolder) -> tuple[str, ...]:
-    if record.is_segmenter:
-        return _SEGMENTER_TITLES
-    return _DETECTOR_TITLES if record.is_detector else _TITLES
-
-
-def _class_chart(order: list[ClassRow]) -> Html | None:
-    """The classes that fare worst, with their intervals."""
-    rows = tuple(
-        BarRow(
-            row.name,
-            (
-                Bar(
-                    row.share.value,
-                    _share_words(row.share),
-                    "after",
-                    row.share.low,
-                    row.share.high,
-                    (phrase("judged by {count} items", row.count),),
-                ),
-            ),
-        )
-        for row in order[:_MOST_BARS]
-        if row.share is not None
-    )
-    more = len(order) > _MOST_BARS
-    title = phrase("The {count} hardest classes", _MOST_BARS) if more else phrase("Share right")
-    chart = BarChart(title, phrase("right, %"), rows, MORE, 0.01, most=1.0, is_wide=True)
-    return bar_chart(chart) if len(rows) > 1 else None
-
-
-def _class_row(row: ClassRow, titles: Sequence[str]) -> Html:
-    share = _share_words(row.share) or phrase("none to judge by")
-    cells: dict[str, str] = {
-        _JUDGED_BY: str(row.count),
-        _RIGHT: share,
-        _AP50: share,
-        _IOU: share,
-        _TAKEN_FOR: row.taken_for,
-        _LEARNED_FROM: str(row.learned),
-    }
-    return tag(
-        "tr",
-        tag("th", tag("b", row.name), scope="row"),
-        *(
-            tag("td", cell, class_="number", data_label=title)
-            for title, cell in ((title, cells[title]) for title in titles[1:])
-        ),
-    )
-
-
-# The drawing of a curve, in its own units.
-_CURVE = 120
-
-
-def _curves(record: RetrainFolder) -> Html | None:
-    """The precision of each class at every share of what there is to find."""
-    if not record.curves:
-        return None
-    hint = phrase("Across, the share of the things that are found; up, how many boxes are right.")
-    drawn = [_curve(one) for one in record.curves]
-    return join_html(tag("p", hint, class_="hint"), tag("ul", *drawn, class_="thumbs curves"))
-
-
-def _curve(one: CurveRow) -> Html:
-    within = [(min(max(x, 0.0), 1.0), min(max(y, 0.0), 1.0)) for x, y in one.points]
-    points = " ".join(f"{_CURVE * x:.1f},{_CURVE * (1 - y):.1f}" for x, y in within)
-    line = tag("polyline", points=points)
-    label = phrase("precision and recall of {name}", as_is(one.name))
-    picture = tag(
-        "svg", line, viewBox=f"-2 -2 {_CURVE + 4} {_CURVE + 4}", role="img", aria_label=label
-    )
-    return tag("li", picture, tag("p", tag("b", as_is(one.name))))
-
-
-def _confusion(record: RetrainFolder) -> Html | None:
-    """A table: rows are what it is, columns what the model says."""
-    if not record.matrix:
-        return None
-    names = [row.name for row in record.classes]
-    heads = [tag("th", tag("span", as_is(name)), scope="col", title=as_is(name)) for name in names]
-    body = [
-        tag(
-            "tr",
-            tag("th", as_is(names[place]), scope="row", title=as_is(names[place])),
-            *(_cell(names, place, other, row) for other in range(len(row))),
-        )
-        for place, row in enumerate(record.matrix)
-    ]
-    head = tag("tr", tag("td", "is ↓, said →"), *heads)
-    shown = tag("table", tag("thead", head), tag("tbody", *body), class_="confusion tips")
-    hint = phrase("Rows are the true classes, columns what the model says.")
-    title = phrase("What is taken for what")
-    return join_html(
-        tag("p", hint, class_="hint"),
-        tag("div", shown, class_="scroll", tabindex="0", role="region", aria_label=title),
-    )
-
-
-def _cell(names: list[str], place: int, other: int, row: tuple[int, ...]) -> Html:
-    count, total = row[other], sum(row)
-    share = count / total if total else 0.0
-    kind = "own" if place == other else "none" if not count else None
-    told = phrase("{count} of {total}, {share}", count, total, percent_text(share))
-    if place == other:
-        head = phrase("{name}, right", names[place])
-    else:
-        head = phrase("{name} taken for {name2}", names[place], names[other])
-    return tag(
-        "td",
-        str(count),
-        class_=kind,
-        style=f"--share:{share:.3f}",
-        tabindex=-1 if place or other else 0,
-        data_trial=as_is(say(head)),
-        data_tip=told,
-    )
 
 
 def _mistakes(record: RetrainFolder) -> Html | None:
@@ -572,14 +313,14 @@ def _facts(told: RetrainSummary) -> tuple[tuple[str, str], ...]:
 def retrained_markdown(folder: Path, stem: str) -> Markdown:
     """The same for a pull request; it has no pictures."""
     record = read_retrained(folder)
-    right = escape_markdown(_share_words(record.result.right))
+    right = escape_markdown(share_words(record.result.right))
     head = f"# {escape_markdown(record.summary.model or phrase('a model'))}: {right}"
-    titles = _titles(record)
+    titles = class_titles(record)
     rows = [
         [
             escape_markdown(row.name),
             str(row.count),
-            escape_markdown(_share_words(row.share)),
+            escape_markdown(share_words(row.share)),
             *(() if record.has_places else (escape_markdown(row.taken_for),)),
             str(row.learned),
         ]
@@ -603,7 +344,7 @@ def retrained_glance(folder: Path) -> Glance:
         kind=kind,
         verdict=shown.title,
         headline=_how(record),
-        score=_share_words(right),
+        score=share_words(right),
         score_key=right.value if right else None,
         version=record.summary.version,
         machine=machine_of(record.summary.environment),

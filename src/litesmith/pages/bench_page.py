@@ -1,4 +1,4 @@
-"""What `bench --on all` left in its folder, as a page and as Markdown."""
+"""The folder of `bench --on all` as a page and as Markdown."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,9 +47,9 @@ _MOST_REASONS = 12
 
 @dataclass(frozen=True)
 class BenchFolder:
-    """Everything that the report of a bench is made of.
+    """Everything in the report of a bench.
 
-    placed  by the digest of a model and a target: where its ops go
+    placed  the placement of ops, by the digest of a model and a target
     losses  what could not be read
     """
 
@@ -75,7 +75,7 @@ def read_benched(folder: Path) -> BenchFolder:
 
 
 def _cells(row: TargetRow) -> tuple[str, ...]:
-    """One target in words, "" for what is not known: see `_TITLES`."""
+    """The cells of one target, "" for unknown values; `_TITLES` names the columns."""
     is_part = row.taken is not None and row.ops is not None
     return (
         row.target,
@@ -89,7 +89,7 @@ def _cells(row: TargetRow) -> tuple[str, ...]:
 
 
 def _how(row: TargetRow) -> str:
-    """How it is known: `measured, 3 runs by itself`."""
+    """How a time is known, as in `measured, 3 runs by itself`."""
     if not row.runs:
         return phrase(row.how)
     count = phrase("1 run") if row.runs == 1 else phrase("{count} runs", row.runs)
@@ -99,7 +99,8 @@ def _how(row: TargetRow) -> str:
 
 
 def _tone(row: TargetRow) -> str:
-    """Whether a model should go to a target: "" where nothing speaks for it or against it."""
+    """Whether a model should run on a target, as a tone; "" where nothing speaks for or
+    against it."""
     if row.why or row.verdict == UNCLEAR:
         return ""
     if row.runs:
@@ -110,7 +111,7 @@ def _tone(row: TargetRow) -> str:
 
 
 def _reasons(placed: PlacementRow | None) -> tuple[int, list[str]]:
-    """How many ops stay on the CPU, and why."""
+    """The number of ops left to the CPU, and the reasons."""
     homes = placed.homes if placed else ()
     counts = Counter((home.kind, home.why) for home in homes if not home.taken)
     lines: list[str] = [
@@ -142,7 +143,7 @@ def benched_page(folder: Path) -> Page:
     return Page(record.heading, outcome, record.summary.version, parts)
 
 
-# What was timed here.
+# Times measured here.
 
 
 def timed_rows(model: BenchedModel) -> list[TargetRow]:
@@ -282,7 +283,7 @@ _TITLES = (
 
 
 def _section(record: BenchFolder, one: BenchedModel) -> Html:
-    """What ran here first; what is only predicted below, folded where targets answer alike."""
+    """The section of a model: first what ran here; below it, folded, what is only predicted."""
     ran = [row for row in one.targets if row.runs or row.how == MEASURED]
     others = [row for row in one.targets if row not in ran]
     return join_html(
@@ -367,7 +368,7 @@ def _about(record: BenchFolder) -> Html:
 
 
 def benched_markdown(folder: Path, stem: str) -> Markdown:
-    """The same for a pull request; it has no pictures."""
+    """The report for a pull request, without pictures."""
     record = read_benched(folder)
     parts: list[str] = []
     for one in record.summary.models:

@@ -38,15 +38,16 @@ from litesmith.units import number_text, score_text
 # be one spot.
 _FAR_APART = 6.0
 
-# Names are cut to so many letters; where even that finds no place, the number in the table.
+# The number of letters of a name in a graph; where even that does not fit, the number in the table
+# is shown.
 _MOST_LETTERS = 28
 
 
 @dataclass(frozen=True)
 class ChosenModel:
-    """A candidate; `entry` is what graphs draw of it.
+    """A candidate; graphs draw its `entry`.
 
-    is_measured  False where its accuracy is what its makers published
+    is_measured  False where its accuracy is the published one
     """
 
     entry: Entry
@@ -59,7 +60,7 @@ class ChosenModel:
 
     @property
     def source(self) -> str:
-        """Who published the accuracy; "" where nobody did."""
+        """The publisher of the accuracy; "" for a measured one."""
         return self.row.published.source if self.row.published else ""
 
     @property
@@ -69,8 +70,8 @@ class ChosenModel:
 
 @dataclass(frozen=True)
 class ChooseFolder:
-    """Everything that the report of a choice is made of; `losses` is what could not be read, and
-    `changed` which files are not those that were measured."""
+    """Everything in the report of a choice; `losses` could not be read, and `changed` are files
+    that differ from those measured."""
 
     summary: ChooseSummary
     models: tuple[ChosenModel, ...] = ()
@@ -82,7 +83,7 @@ class ChooseFolder:
 
 
 def read_chosen(folder: Path) -> ChooseFolder:
-    """Everything that the folder holds; of a choice that was stopped, what there is so far."""
+    """Reads the folder of a choice, as far as the choice came."""
     summary, losses = read_summary(ChooseSummary, folder / CHOOSE)
     models = tuple(_model(row, summary) for row in summary.candidates)
     files = ((Path(row.file), row.digest) for row in summary.candidates if row.file)

@@ -1,4 +1,4 @@
-"""What `choose` left in its folder, as a page and as Markdown."""
+"""The folder of `choose` as a page and as Markdown."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -117,7 +117,7 @@ def _verdict(record: ChooseFolder) -> Html:
 
 
 def _kind(record: ChooseFolder) -> str:
-    """How the verdict is drawn."""
+    """The kind of the verdict, which decides its look."""
     kinds = {_PICKED: "proven", _NOTHING: "missed", _UNCLEAR: "likely"}
     return "missed" if record.changed else kinds.get(verdict_of(record), "none")
 
@@ -198,7 +198,7 @@ def _row(record: ChooseFolder, place: int) -> Html:
 
 
 def _cells(model: ChosenModel) -> tuple[tuple[str, str, float | None], ...]:
-    """Of each column the words, what is below them, and what they are sorted by."""
+    """For each column: the words, the small words below, and the sort key."""
     entry = model.entry
     value, ends = split_interval(score_words(entry.score))
     if not model.is_measured:
@@ -217,7 +217,7 @@ def _cells(model: ChosenModel) -> tuple[tuple[str, str, float | None], ...]:
 
 
 def known_words(model: ChosenModel) -> tuple[str, ...]:
-    """What a row says beside its numbers."""
+    """The words beside the numbers of a row."""
     near = ", ".join(model.row.as_good)
     matched = phrase("as good within the noise: {near}", near) if near else ""
     source = phrase("accuracy published by {source}, not measured here", model.source)
@@ -264,7 +264,7 @@ def _about(record: ChooseFolder) -> Html:
 
 
 def chosen_markdown(folder: Path, stem: str) -> Markdown:
-    """The same for a pull request; `stem` begins the names of its pictures."""
+    """The report for a pull request; `stem` begins the names of its pictures."""
     record = read_chosen(folder)
     drawn = {f"{stem}-{graph.name}.png": graph for graph in graphs(record)}
     head = ("", phrase("model"), *_COLUMNS, phrase("front"), "")

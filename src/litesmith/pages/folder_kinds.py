@@ -1,4 +1,4 @@
-"""The kinds of folders that a report is made of, told apart by the record that each holds."""
+"""The kinds of folders that become reports, recognised by the record that each holds."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,14 +23,14 @@ from litesmith.tflite.file import write_whole
 
 
 class Kind(NamedTuple):
-    """What one command leaves in a folder.
+    """The folder of one command.
 
-    record    the file that the folder is known by
-    command   what writes it, for whoever gives another folder
-    page      what it holds, as a page
-    markdown  the same as Markdown; the text begins the names of pictures
-    glance    the same in a row, beside other runs
-    changed   which files are not those that were measured, a sentence each
+    record    the file by which the folder is recognised
+    command   the command that writes it, for messages about other folders
+    page      the folder as a page
+    markdown  the folder as Markdown; the text begins the names of pictures
+    glance    the folder as a row, beside other runs
+    changed   the files that differ from those measured, one sentence each
     """
 
     record: str
@@ -51,7 +51,7 @@ def _changed_search(folder: Path) -> tuple[str, ...]:
 
 _OUT = argument("out")
 
-# What the page of several runs is called.
+# The name of the page for several runs.
 _RUNS = "litesmith-runs"
 
 KINDS = (
@@ -114,7 +114,8 @@ def write_report(folder: Path, out: Path | None = None, lang: str | None = None)
 def write_runs(
     folders: Sequence[Path], out: Path | None = None, *, is_markdown: bool = False
 ) -> Path:
-    """Writes what several folders hold, side by side; beside the caller if no place is given."""
+    """Writes a page of several folders side by side; into the current folder if no path is
+    given."""
     place = out or Path(_RUNS).with_suffix(".md" if is_markdown else ".html")
     runs = [
         Run(folder, kind_of(folder).glance(folder), link_page(folder, place)) for folder in folders

@@ -1,4 +1,4 @@
-"""What a gate found: as a page, for a pull request (Markdown) and for CI (JUnit XML)."""
+"""The result of a gate: as a page, for a pull request (Markdown) and for CI (JUnit XML)."""
 
 from pathlib import Path
 from xml.etree import ElementTree
@@ -33,7 +33,8 @@ HEAD = ("", "baseline", "now", "change", "allowed", "verdict")
 
 _SIGNS = {FINE: "✓", WORSE: "✕", UNCLEAR: "≈", UNKNOWN: "–", OFF: "–"}
 
-# Shares of what is allowed that bars end at: what is far better, or far worse, is told in words.
+# The ends of the bars, in shares of the allowance; what is far better or far worse is stated in
+# words.
 _LEAST, _MOST = -1.0, 3.0
 
 _VERDICTS = {
@@ -63,7 +64,7 @@ def cells(check: Check | CheckRow) -> tuple[str, ...]:
 
 
 def gate_summary(found: Gated, command: str = "") -> GateSummary:
-    """What a gate found, for its folder."""
+    """The result of a gate, for its folder."""
     return GateSummary(
         schema=1,
         version=VERSION,
@@ -144,7 +145,7 @@ def _checks(record: GateSummary) -> Html | None:
 
 
 def gate_chart(record: GateSummary) -> BarChart:
-    """The share of what is allowed that each quantity takes up."""
+    """The share of its allowance that each quantity uses."""
     rows = tuple(
         BarRow(check.title, (_bar(check, check.share),)) for check in record.checks if check.share
     )
@@ -213,13 +214,13 @@ _HOW = phrase(
 
 
 def gated_markdown(folder: Path, stem: str) -> Markdown:
-    """The same for a pull request; it has no pictures."""
+    """The report for a pull request, without pictures."""
     record, _ = read_summary(GateSummary, folder / GATE)
     return Markdown(_markdown(record))
 
 
 def gate_markdown(found: Gated) -> str:
-    """A heading, a table, and why for what is not fine."""
+    """A heading, a table, and reasons for what is not fine."""
     return _markdown(gate_summary(found))
 
 
@@ -286,12 +287,12 @@ def gate_junit(found: Gated) -> str:
 
 
 def is_failure(check: Check, strict: bool) -> bool:
-    """Strictly, what is not known for sure fails too."""
+    """True where a check failed; with `strict`, also where it is uncertain."""
     return check.verdict == WORSE or (strict and check.verdict in (UNCLEAR, UNKNOWN))
 
 
 def _xml(words: str) -> str:
-    """What XML can hold: control characters it cannot, not even escaped."""
+    """Removes the control characters that XML cannot hold, even escaped."""
     return "\n".join(plain(line) for line in words.split("\n"))
 
 

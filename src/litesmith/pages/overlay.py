@@ -25,8 +25,8 @@ from litesmith.units import plain
 Json = dict[str, object]
 Place = tuple[int, int]  # the index of a graph, and of an op in it
 
-# How Model Explorer colours values; it chooses a colour for the text. Times: from the shortest to
-# the longest. Errors: by what 8 bits usually leave; of decibels no sum is shown.
+# How Model Explorer colours values; it chooses the text colour itself. Times: from shortest to
+# longest. Errors: relative to what 8 bits usually leave; decibels are not summed.
 _TIMES: Json = {
     "gradient": [{"stop": 0, "bgColor": "#fff7ec"}, {"stop": 1, "bgColor": "#d7301f"}],
 }
@@ -98,7 +98,8 @@ def refuse_name(path: Path) -> None:
 
 
 def write_overlay(path: Path, model: Model, overlay: Overlay) -> tuple[str, ...]:
-    """Writes the file, whole or not at all; returns what it cannot show, one sentence each."""
+    """Writes the file, whole or not at all; returns what the file cannot show, one sentence
+    each."""
     refuse_name(path)
     content, notes = node_data(model, overlay)
     write_whole(path, [json.dumps(content, indent=1, allow_nan=False).encode()])
@@ -106,7 +107,8 @@ def write_overlay(path: Path, model: Model, overlay: Overlay) -> tuple[str, ...]
 
 
 def node_data(model: Model, overlay: Overlay) -> tuple[Json, tuple[str, ...]]:
-    """The content of the file, and what Model Explorer cannot tell apart, a sentence each."""
+    """The content of the file, and the ops that Model Explorer cannot distinguish, one sentence
+    each."""
     written: Json = {}
     notes: list[str] = []
     taken: set[str] = set()
@@ -132,10 +134,10 @@ def node_data(model: Model, overlay: Overlay) -> tuple[Json, tuple[str, ...]]:
 
 
 def _results(graph: Graph, values: Mapping[int, float | str]) -> tuple[Json, list[int]]:
-    """The values by what names each op and nothing else, and the ops that nothing names.
+    """The values by a unique key of each op, and the ops without one.
 
-    That is the index of an op. Where a tensor is so called, which Model Explorer looks for first,
-    it is the name of what the op writes.
+    The key is the op's index. Where a tensor has that index as its name, which Model Explorer looks
+    up first, the key is the name of the op's output.
     """
     names = Counter(tensor.name for tensor in graph.tensors)
     results: Json = {}
@@ -155,6 +157,6 @@ def _graph_id(number: int, graph: Graph) -> str:
 
 
 def opening_command(model: Path, *overlays: Path) -> str:
-    """What shows the model with its overlays."""
+    """The command that shows the model with its overlays."""
     paths = ",".join(map(str, overlays))
     return f"model-explorer {quote(str(model))} --node_data_paths={quote(paths)}"

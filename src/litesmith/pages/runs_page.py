@@ -46,7 +46,7 @@ _BYTES = {"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9}
 
 @dataclass(frozen=True)
 class Run:
-    """A folder, and what is to be seen of it at a glance; `page` leads to its own report."""
+    """A folder at a glance; `page` is the link to its own report."""
 
     folder: Path
     glance: Glance
@@ -58,7 +58,7 @@ class Run:
 
     @property
     def words(self) -> str:
-        """What a filter finds the run by."""
+        """The words by which a filter finds the run."""
         found = self.glance
         told = (
             *(self.name, str(self.folder), found.command, found.model, found.target),
@@ -93,7 +93,7 @@ def runs_page(runs: Sequence[Run]) -> Page:
 
 
 def _filter(runs: Sequence[Run]) -> Html:
-    """How many runs came to which verdict, and the field that hides the others."""
+    """The number of runs with each verdict, and the field that filters them."""
     counts: dict[str, int] = {}
     for run in runs:
         counts[run.glance.verdict] = counts.get(run.glance.verdict, 0) + 1
@@ -153,7 +153,7 @@ def _row(run: Run) -> Html:
 
 
 def _speed(found: Glance) -> str:
-    """How much faster than before, and where."""
+    """How much faster than before, and on which target."""
     on = phrase("on {target}", found.target) if found.target else ""
     if not found.us or not found.before_us:
         return on
@@ -212,7 +212,7 @@ def _bar_rows(
 
 
 def runs_markdown(runs: Sequence[Run]) -> Markdown:
-    """The same for a pull request; it has no pictures."""
+    """The report for a pull request, without pictures."""
     head = (phrase("command"), *_TITLES)
     rows = [[escape_markdown(one) for one in _cells(run)] for run in runs]
     title = phrase("{count} runs side by side", len(runs))

@@ -1,4 +1,4 @@
-"""What a tuning left in its folder, as a page and as Markdown."""
+"""The folder of `tune` as a page and as Markdown."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -32,7 +32,8 @@ from litesmith.pages.sections.trial_table import columns_of, status_words, trade
 from litesmith.pages.sections.tune_verdict import asked_words, headline, tiles, verdict, verdict_of
 from litesmith.phrases import join, phrase
 
-# The name of a section, its title, and what shows it: None where there is nothing to show.
+# The name of a section, its title, and the function that builds it: None where there is nothing to
+# show.
 SECTIONS: tuple[tuple[str, str, Callable[[TuneFolder], Html | None]], ...] = (
     ("verdict", phrase("Verdict"), verdict),
     ("trade-offs", phrase("What each model costs"), trade_offs),
@@ -64,7 +65,7 @@ def page_of(record: TuneFolder) -> Page:
 
 
 def tuned_markdown(folder: Path, stem: str) -> Markdown:
-    """The same for a pull request; `stem` begins the names of its pictures."""
+    """The report for a pull request; `stem` begins the names of its pictures."""
     record = read_tuned(folder)
     drawn = {f"{stem}-{graph.name}.png": graph for graph in graphs(record)}
     return Markdown(_text(record, drawn), {name: png(graph) for name, graph in drawn.items()})

@@ -20,7 +20,8 @@ from litesmith.units import plain, total_text
 
 IMAGE_ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".webp")
 
-# What a thing is to a detector: to be found, ignored, or a crowd, of which any number is right.
+# What an object means to a detector: to be found, ignored, or a crowd, of which any number is
+# right.
 WANTED, IGNORED, CROWD = 0, 1, 2
 
 # No annotation file is larger.
@@ -28,16 +29,16 @@ _MOST_BYTES = 1_000_000_000
 
 
 class Thing(NamedTuple):
-    """Something in an image.
+    """An object in an image.
 
-    name    of its class
+    name    the name of its class
     box     left, top, right, bottom in shares of the image
     state   WANTED, IGNORED or CROWD
-    points  key points (n, 3): across, down in shares, and 0 where unknown, 1 hidden, 2 seen
+    points  key points (n, 3): across, down in shares, and 0 for unknown, 1 hidden, 2 visible
     area    the share of the image that it covers
-    aspect  the width of the image by its height
-    outline its shape as COCO tells it; None where it has none
-    image   width and height of the image, which the outline is told in
+    aspect  the width of the image divided by its height
+    outline its outline as COCO stores it; None where there is none
+    image   width and height of the image, in whose pixels the outline is given
     """
 
     name: str
@@ -52,13 +53,13 @@ class Thing(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Annotated:
-    """Images and what is in them.
+    """Images with the objects in them.
 
-    files    of the images
-    things   in each
+    files    the files of the images
+    things   the objects in each image
     classes  the names of all classes, in the order of the source
-    numbers  the number that the source itself gives to each class
-    notes    what was found wrong and left out, one sentence each
+    numbers  the source's own number for each class
+    notes    what was wrong and left out, one sentence each
     sizes    width and height of each image, where the source states them
     """
 
@@ -74,8 +75,7 @@ Reader = Callable[[Path], Annotated]
 
 
 def find_annotations(source: Path) -> tuple[Reader, Path] | None:
-    """What reads the annotations that a path is or has, and where they lie; None where there are
-    none."""
+    """Finds the reader for the annotations at a path, and their file; None where there are none."""
     if source.is_file():
         return (read_coco, source) if source.suffix.lower() == ".json" else None
     found = [
@@ -110,7 +110,7 @@ def _is_coco(path: Path) -> bool:
 
 
 def mentions(path: Path, word: bytes) -> bool:
-    """Whether a file has a word in it; it is not read into memory for that."""
+    """Whether a file contains a word; the file is not read into memory for that."""
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as held:
             return held.find(word) >= 0
@@ -119,7 +119,7 @@ def mentions(path: Path, word: bytes) -> bool:
 
 
 class _Wrong:
-    """What is wrong with annotations, counted by kind, with the first of each."""
+    """Problems in annotations, counted by kind, with the first of each."""
 
     def __init__(self) -> None:
         self._found: dict[str, list[str]] = {}
@@ -204,7 +204,7 @@ def read_coco(path: Path) -> Annotated:
 
 
 def _is_size(size: tuple[float, ...]) -> bool:
-    """True of the width and height of an image; not of what is no number."""
+    """True for a usable width and height; False for anything that is not a finite number."""
     return all(1 <= side <= _LONGEST for side in size)
 
 
@@ -281,7 +281,7 @@ def _number(row: Mapping[object, object], key: str, path: Path) -> int:
 
 
 def _finder(path: Path) -> Callable[[str], Path | None]:
-    """Where an image of some annotations lies: beside them, or in a folder near them."""
+    """Finds images by the names in annotations: beside them, or in a nearby folder."""
     near = [path.parent, path.parent.parent]
     folders = [*near, *(p for place in near for p in sorted(place.iterdir()) if p.is_dir())]
 
@@ -441,7 +441,7 @@ def _yolo_names(folder: Path) -> tuple[str, ...]:
 
 
 def _yaml_names(text: str) -> tuple[str, ...]:
-    """The list under `names:` in either of the forms that YOLO writes: [a, b], or a line each."""
+    """The list under `names:` in either form that YOLO writes: [a, b], or one per line."""
     lines = text.splitlines()
     start = next((n for n, line in enumerate(lines) if line.startswith("names:")), None)
     if start is None:

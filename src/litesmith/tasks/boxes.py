@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 Boxes = NDArray[np.float64]  # (boxes, 4)
 
-# What the same thing is taken to be, and how sure a detector has to be, where nobody says.
+# Defaults: the overlap from which two boxes show the same object, and the least score of a
+# detection.
 SAME_THING, LEAST_SCORE = 0.5, 0.005
 
 # The candidates of one class that are looked at, the surest first.
@@ -37,8 +38,8 @@ def from_centres(boxes: Boxes) -> Boxes:
 
 
 def overlaps(boxes: Boxes, others: Boxes, crowds: NDArray[np.bool_] | None = None) -> Boxes:
-    """Of every box with every other, the share that both cover of what either does; of what the
-    box itself covers where the other is a crowd."""
+    """For every pair of boxes, the share of their union that both cover; where the other box is a
+    crowd, the share of the box itself."""
     low = np.maximum(boxes[:, None, :2], others[None, :, :2])
     high = np.minimum(boxes[:, None, 2:], others[None, :, 2:])
     both = np.maximum(high - low, 0.0).prod(axis=-1)
@@ -56,8 +57,9 @@ def areas(boxes: Boxes) -> NDArray[np.float64]:
 def detections(
     boxes: Boxes, scores: NDArray[np.float64], same: float = SAME_THING, least: float = LEAST_SCORE
 ) -> Detections:
-    """Of boxes with a score for each class (boxes, classes), those that are sure enough, as far as
-    they lie in the image; of boxes of one class that overlap by `same` or more, the surest."""
+    """Selects detections from boxes with a score for each class (boxes, classes): boxes with a
+    sufficient score, clipped to the image; of boxes of one class that overlap by `same` or more,
+    the best."""
     boxes = np.clip(boxes, 0.0, 1.0)
     places, classes = np.nonzero(scores > least)  # NaN is above nothing
     sure = scores[places, classes]
@@ -89,7 +91,8 @@ def _apart(boxes: Boxes, same: float) -> list[int]:
 
 
 def in_order(boxes: Boxes, scores: NDArray[np.float64], classes: NDArray[np.int64]) -> Detections:
-    """Detections of a model that has chosen among them itself; what is unsure is left out."""
+    """Detections of a model that has already selected them, without those with too small a
+    score."""
     known = (scores > LEAST_SCORE) & np.isfinite(boxes).all(axis=-1)
     order = np.flatnonzero(known)
     order = order[np.argsort(-scores[order], kind="stable")]

@@ -8,7 +8,7 @@ from litesmith.errors import BadInput
 from litesmith.phrases import phrase
 from litesmith.units import plain
 
-# The classes of COCO by their numbers there, 1 to 90; those that no image has are empty.
+# The classes of COCO by number, 1 to 90; numbers without images are empty.
 COCO_90 = (
     *("person", "bicycle", "car", "motorcycle", "airplane", "bus", "train", "truck", "boat"),
     *("traffic light", "fire hydrant", "", "stop sign", "parking meter", "bench", "bird", "cat"),
@@ -36,7 +36,7 @@ _LISTS = {
     91: ("COCO", ("", *COCO_90)),
 }
 
-# The same by two names.
+# Classes with two names.
 _SAME = {
     "aeroplane": "airplane",
     "diningtable": "dining table",

@@ -1,4 +1,4 @@
-"""Detection: what is in an image, and where."""
+"""Detection: the objects in an image, and their places."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,10 +30,10 @@ from litesmith.tasks.task import (
 )
 from litesmith.units import plain, total_text
 
-# What is drawn is at least so sure.
+# The least score of a detection that is drawn.
 _LEAST_SHOWN = 0.3
 
-# Columns of a label: the class, the box, what the thing is to the detector.
+# The columns of a label: the class, the box, and what the object means to the detector.
 _WIDTH = 6
 
 
@@ -74,7 +74,7 @@ class DetectionScorer:
         return image_row(len(self.names), kinds, counts, found.classes, found.scores, match)
 
     def goodness(self, answer: Answer) -> float:
-        """How much of what is told is there and of what is there is told, by the scores."""
+        """How well detections and objects agree, weighted by the scores."""
         row = self._row(one_by_one(answer)[0])[0]
         wanted = row[1 : 1 + len(self.names)].sum()
         told = row[1 + len(self.names) :].reshape(-1, WIDTH)
@@ -82,7 +82,7 @@ class DetectionScorer:
         return float(2 * right.sum() / max(told[:, 1].sum() + wanted, 1e-9))
 
     def _of_data(self, found: Detections) -> Detections:
-        """Those of classes that the data has, in its numbers."""
+        """The detections of classes that the data has, in the data's numbering."""
         places = {number: place for place, number in enumerate(self.classes)}
         classes = np.array([places.get(int(n), -1) for n in found.classes], np.int64)
         known = classes >= 0
@@ -158,7 +158,7 @@ def _unknown(told: Annotated, names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _labels(told: Annotated, names: tuple[str, ...]) -> list[Array]:
-    """Of each image (things, 6), all of one length: what there is not has class −1."""
+    """The labels of each image (things, 6), padded to one length with the class −1."""
     places = {name: float(place) for place, name in enumerate(names)}
     rows = [
         [(places[t.name], *t.box, float(t.state)) for t in some if t.name in places]

@@ -1,4 +1,4 @@
-"""How detectors answer: a row for each layout of outputs, with what turns it into boxes."""
+"""Output layouts of detectors: a row for each, with the function that decodes its boxes."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -21,12 +21,12 @@ POSTPROCESS = "TFLite_Detection_PostProcess"
 
 
 class Layout(NamedTuple):
-    """One way in which detectors answer.
+    """An output layout of detectors.
 
-    fits     whether outputs of these shapes, of a model with an input of this height and width,
-             are such answers
-    decode   outputs of one image, without the dimension of the batch, and the size -> detections
-    classes  how many classes the outputs tell apart; 0 where they do not say
+    fits     whether outputs of these shapes have this layout, for a model with an input of this
+             height and width
+    decode   outputs of one image, without the batch dimension, and the size -> detections
+    classes  the number of classes in the outputs; 0 where they do not show it
     """
 
     title: str
@@ -111,7 +111,7 @@ _COCO_V2 = (
     *(0.57273, 0.677385, 1.87446, 2.06253, 3.33843),
     *(5.47434, 7.88282, 3.52778, 9.77052, 9.16828),
 )
-# The same in pixels, from the finest grid to the coarsest.
+# Anchors in pixels, from the finest grid to the coarsest.
 _V3 = (
     *((10, 13), (16, 30), (33, 23)),
     *((30, 61), (62, 45), (59, 119)),
@@ -120,7 +120,7 @@ _V3 = (
 _V3_TINY = ((10, 14), (23, 27), (37, 58), (81, 82), (135, 169), (344, 319))
 _ANCHORS_V2 = 5
 
-# A place of a grid stands for at least so many pixels; what is finer is a map of classes.
+# The least number of pixels per place of a detector's grid; a finer output is a class map.
 _LEAST_STRIDE = 8
 
 
@@ -175,7 +175,7 @@ def _classes_v3(shapes: Shapes) -> int:
 
 
 def _halve(shapes: Shapes) -> bool:
-    """Whether each grid has half the places of the next."""
+    """Whether each grid has half as many places per side as the next."""
     sides = sorted(shape[0] for shape in shapes)
     return all(2 * low == high for low, high in itertools.pairwise(sides))
 
@@ -233,7 +233,7 @@ def _yolo_v8(outputs: Outputs, size: tuple[int, int]) -> Detections:
 
 # Offsets from anchors: SSD and BlazeFace.
 
-# What SSD's box coder divides by, and the scales of its anchors.
+# The divisors of SSD's box coder, and the scales of its anchors.
 CENTRE_CODE, SIZE_CODE = 10.0, 5.0
 _LEAST_SCALE, _MOST_SCALE, _MAPS = 0.2, 0.95, 6
 
@@ -307,7 +307,7 @@ def grid_anchors(size: tuple[int, int], strides: Sequence[int]) -> Boxes:
 
 
 def _grid_strides(size: tuple[int, int], count: int) -> tuple[int, ...]:
-    """The strides of maps with so many places in all; none where no maps have."""
+    """The strides of maps with this total number of places; empty where no maps have it."""
     return next((g for g in _GRIDS if len(grid_anchors(size, g)) == count), ())
 
 
@@ -432,7 +432,8 @@ def _one_class(_: Shapes) -> int:
 
 
 def _depth(places: int, *, per: int = 1, axis: int = -1) -> Callable[[Shapes], int]:
-    """The classes of outputs whose depth, for each of some anchors, is these and some places."""
+    """The number of classes in outputs whose depth, for each of `per` anchors, is the classes plus
+    some places."""
 
     def classes(shapes: Shapes) -> int:
         return shapes[0][axis] // per - places

@@ -1,4 +1,4 @@
-"""Opening image files: the formats that are read, and what a damaged file raises.
+"""Opens image files of the supported formats, and lists the exceptions of damaged files.
 
 Pillow goes by the content and not by the name, and hands some formats (EPS) to other programs.
 """
@@ -10,10 +10,10 @@ from typing import IO
 
 from PIL import Image
 
-# Of the endings by which images are found; what is in a file of another ending is no image to us.
+# The formats behind the endings of images; a file with any other content is no image to us.
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
 
-# What Pillow raises on damaged files of one format or another.
+# The exceptions that Pillow raises for damaged files of one format or another.
 UNREADABLE = (
     OSError,
     ValueError,

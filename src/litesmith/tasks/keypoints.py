@@ -37,7 +37,7 @@ from litesmith.units import plain
 
 Points = NDArray[np.float64]  # (points, 2) across and down in shares of the image
 
-# How far the 17 points of a person may be off, as COCO states it; other bodies get one for all.
+# COCO's tolerances for the 17 points of a person; other bodies use a single tolerance.
 _PERSON = np.array(
     [26, 25, 25, 35, 35, 79, 79, 72, 72, 62, 62, 107, 107, 87, 87, 89, 89], np.float64
 )
@@ -53,10 +53,10 @@ _HEAD = 6
 
 
 class PointLayout(NamedTuple):
-    """One way in which models tell points.
+    """An output layout of key points.
 
-    fits    whether outputs of these shapes tell so many points
-    decode  outputs of one image and the size of the input -> points, and how sure each is
+    fits    whether outputs of these shapes hold this many points
+    decode  outputs of one image and the size of the input -> points, and a score for each
     """
 
     title: str
@@ -119,7 +119,7 @@ def _from_list(outputs: Outputs, count: int, size: tuple[int, int]) -> tuple[Poi
     return points, np.ones(count)
 
 
-# In the order in which they are recognised: what is told outright comes before maps beside it.
+# The layouts in order of recognition: explicit points come before maps that accompany them.
 POINT_LAYOUTS = {
     "movenet": PointLayout(phrase("down, across, score"), _has_triples, _from_triples),
     "points": PointLayout(phrase("a list of points"), _has_list, _from_list),
@@ -163,7 +163,7 @@ class KeypointScorer:
         return image_row(1, kinds, things[:, 1] == 0, np.zeros(1, np.int64), sure, match)
 
     def goodness(self, answer: Answer) -> float:
-        """How alike the points are to those of the body that they are most like."""
+        """The similarity of the points to those of the most similar body."""
         one = one_by_one(answer)[0]
         points, _ = self._in_image(one)
         return max((alikeness(points, thing) for thing in one.label if thing[0] >= 0), default=0.0)
@@ -244,7 +244,7 @@ def _layout(model: Model, count: int, settings: Settings) -> str:
 
 
 def _labels(told: Annotated, count: int) -> list[Array]:
-    """Of each image (things, 6 and the points), all of one length."""
+    """The labels of each image (things, 6 and the points), padded to one length."""
     rows = [[_row(t, count) for t in some if t.points is not None] for some in told.things]
     most = max(map(len, rows), default=0)
     blank = np.array([-1.0, *([0.0] * (_HEAD - 1 + 3 * count))])

@@ -1,8 +1,8 @@
-"""Which answers of a detector are right: the matching of COCO, for any measure of likeness.
+"""Which answers of a detector are right: the matching of COCO, for any measure of similarity.
 
-What comes of an image is a row of numbers, so that images add up to a data set in any order of
-work: how many classes there are, how many things of each are to be found, and of every answer its
-class, its score, and a bit for each threshold at which it is right or does not count.
+The outcome of an image is a row of numbers, so that images add up to a data set in any order of
+work: the number of classes, the number of objects of each, and for every answer its class, its
+score, and a bit for each threshold at which it is right or ignored.
 """
 
 from collections.abc import Callable
@@ -14,13 +14,13 @@ Likeness = NDArray[np.float64]  # (answers, things)
 Flags = NDArray[np.bool_]
 Row = NDArray[np.float64]
 
-# How alike an answer and a thing have to be.
+# The required similarities of an answer and an object.
 THRESHOLDS = np.linspace(0.5, 0.95, 10)
 
 # Numbers of an answer in a row.
 WIDTH = 3
 
-# What is below a threshold by rounding alone is not below it.
+# A value below a threshold by rounding alone counts as reaching it.
 _NEARLY = 1e-10
 
 
@@ -62,11 +62,11 @@ def image_row(
     match: Callable[[NDArray[np.int64], NDArray[np.int64]], tuple[Flags, Flags]],
     most: int = 100,
 ) -> Row:
-    """What comes of an image: (1, 1 + classes + 3 · answers).
+    """The outcome of an image: (1, 1 + classes + 3 · answers).
 
-    things   the class of everything to be found; those that do not `count` are ignored
-    answers  the class of each answer, the surest first; `most` of a class are looked at
-    match    of answers and things of one class, by number, what `matched` tells
+    things   the class of every object; objects that do not `count` are ignored
+    answers  the class of each answer, best first; `most` of a class are considered
+    match    for the numbers of answers and things of one class, the result of `matched`
     """
     found = [np.bincount(things[counts], minlength=classes)[:classes].astype(np.float64)]
     bits = 1 << np.arange(len(THRESHOLDS), dtype=np.int64)

@@ -18,8 +18,8 @@ _MOST_BITS = 64
 
 
 def drawn(outline: object, image: tuple[int, int], size: tuple[int, int]) -> Mask | None:
-    """The pixels of a shape in a map of this height and width; `image` is the width and height that
-    the shape is told in. None where the outline is not understood."""
+    """Draws an outline on a map of this height and width; `image` is the width and height in whose
+    pixels the outline is given. None where the outline is not understood."""
     if is_mapping(outline):
         runs, told = outline.get("counts"), _whole_numbers(outline.get("size"))
         if len(told) != 2 or not 0 < told[0] * told[1] <= _MOST_PIXELS:
@@ -43,7 +43,8 @@ def drawn(outline: object, image: tuple[int, int], size: tuple[int, int]) -> Mas
 
 
 def numbers(value: object) -> list[float]:
-    """The numbers of a list; none where it holds anything else, or what has no place on a map."""
+    """The numbers of a list; empty where it holds anything else, or numbers without a place on a
+    map."""
     if not is_list_or_tuple(value):
         return []
     found = [v for v in value if isinstance(v, int | float) and not isinstance(v, bool)]

@@ -20,10 +20,10 @@ from litesmith.tasks.texts import Encoded, as_arrays, encoder, ending, read_byte
 from litesmith.type_guards import is_list_or_tuple, is_mapping
 from litesmith.units import plain, total_text
 
-# An answer has at most so many places.
+# The largest number of tokens in an answer.
 _LONGEST = 30
 
-# So many paragraphs tell whether they fit.
+# The number of paragraphs examined to tell whether paragraphs fit.
 _LOOKED_AT = 200
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -31,7 +31,7 @@ _MARKS = str.maketrans("", "", string.punctuation)
 
 
 class Question(NamedTuple):
-    """A question about a paragraph, and what answers it; nothing where it has no answer."""
+    """A question about a paragraph with its answers; none where it has no answer."""
 
     name: str
     words: str
@@ -101,7 +101,7 @@ def _text(told: object, key: str) -> str:
 
 @dataclass(frozen=True)
 class QuestionScorer:
-    """Scores the words that a model marks; `ends_first` where its first output is that of ends."""
+    """Scores the words that a model marks; `ends_first` where its first output marks ends."""
 
     ends_first: bool = False
 

@@ -44,7 +44,7 @@ _FOLDERS = (
     ("images", "labels"),
     ("images", "annotations"),
 )
-# So many masks tell whether they are black and white.
+# The number of masks examined to tell whether masks are black and white.
 _LOOKED_AT = 16
 
 _MASKS = (".png", ".bmp", ".tif", ".tiff", ".gif")
@@ -52,7 +52,7 @@ _MASKS = (".png", ".bmp", ".tif", ".tiff", ".gif")
 
 @dataclass(frozen=True)
 class SegmentationScorer:
-    """Shows maps of classes; a single score a pixel is that of class 1."""
+    """Scores class maps; a single score per pixel is that of class 1."""
 
     def rows(self, metric: str, answer: Answer) -> Rows:
         raise NotImplementedError(metric)  # miou serves labels of any origin
@@ -88,7 +88,7 @@ def _find(source: Path) -> tuple[Path, Path] | None:
 
 
 def has_masks(source: Path) -> bool:
-    """Whether a path is a folder with images beside masks."""
+    """Whether a path is a folder of images with masks."""
     return _find(source) is not None
 
 
@@ -115,8 +115,8 @@ def _open(source: Path, model: Model, settings: Settings) -> TaskItems:
 
 
 class Surveyed(NamedTuple):
-    """What the masks of a folder tell of: the names of their classes by number, and of each image
-    the class that fills most of it, without those that show nothing."""
+    """The contents of a folder of masks: the names of the classes by number, and for each image the
+    class that fills most of it, without empty images."""
 
     names: tuple[str, ...]
     main: tuple[tuple[Path, int], ...]
@@ -238,7 +238,7 @@ def _placed(label: Array, place: Place) -> Array:
 
 
 def _are_black_and_white(path: Path) -> bool:
-    """Whether a mask has nothing but 0 and 255."""
+    """Whether a mask holds only 0 and 255."""
     try:
         with open_image(path) as opened:
             return {*np.unique(np.asarray(opened)).tolist()} <= {0, IGNORED}

@@ -19,7 +19,7 @@ from litesmith.units import plain
 
 ENDINGS = (".wav", ".flac")
 
-# What models of speech and of sounds in general were made with, where nobody says.
+# The usual rate of models of speech and of general sounds, where nobody states it.
 USUAL_RATE = 16_000
 USUAL_BANDS = 40
 
@@ -28,7 +28,7 @@ _FORM = re.compile(
     rf"(logmel|mfcc|wave)(?::(\d{{1,9}}))?((?:,(?:window|hop|bands|rate)={_NUMBER})*)"
 )
 
-# What is added before a logarithm.
+# Added before taking a logarithm.
 _QUIET = 1e-6
 
 
@@ -142,7 +142,7 @@ def _is_float(path: Path) -> bool:
     return place >= 0 and int.from_bytes(head[place + 8 : place + 10], "little") == _FLOAT
 
 
-# Where a WAV says how it holds numbers, and its word for floats.
+# The part of a WAV header that states the number format, and its code for floats.
 _HEAD, _FLOAT = 256, 3
 
 
@@ -166,7 +166,7 @@ def _by_library(path: Path) -> tuple[NDArray[np.float64], int]:
 
 
 def resampled(values: NDArray[np.float64], rate: int, wanted: int) -> NDArray[np.float64]:
-    """The same sound with another number of samples a second; what is too high for it goes."""
+    """Resamples a sound; frequencies too high for the new rate are removed."""
     count = max(1, round(len(values) * wanted / rate))
     if rate == wanted or not len(values):
         return values
@@ -194,7 +194,7 @@ def featured(values: NDArray[np.float64], rate: int, features: Features) -> NDAr
 
 
 def features_for(tensor: Tensor, asked: str) -> Features:
-    """What was asked for, else what the shape of the input looks like."""
+    """The requested features, or those that the shape of the input suggests."""
     long = [side for side in tensor.shape[1:] if side > 1] or [tensor.elements]
     if asked:
         return read_features(asked, long[-1])

@@ -1,4 +1,4 @@
-"""Speech: what is said in a clip, by models that tell a letter, or nothing, for every moment."""
+"""Speech: transcripts by models that give a letter, or a blank, for every moment of a clip."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -39,10 +39,10 @@ from litesmith.units import plain, total_text
 _FILES = ("file", "path", "audio", "wav", "filename", "file_name", "id")
 _WORDS = ("text", "transcript", "transcription", "sentence", "normalized_text")
 
-# How a list of letters marks the class that stands for none.
+# Names of the blank class in lists of letters.
 _BLANKS = ("<blank>", "[blank]", "<pad>", "[pad]", "<b>", "blank", "")
 
-# How a list of letters marks the space between words.
+# Names of the space between words in lists of letters.
 _SPACES = ("|", "<space>", "[space]", "▁")
 
 LETTERS = (" ", *"abcdefghijklmnopqrstuvwxyz", "'")
@@ -52,8 +52,8 @@ LETTERS = (" ", *"abcdefghijklmnopqrstuvwxyz", "'")
 class SpeechScorer:
     """Scores transcripts.
 
-    letters  of each class; the class `blank` stands for none
-    output   which output tells them
+    letters  the letter of each class; the class `blank` stands for none
+    output   the output with the letters
     """
 
     letters: tuple[str, ...]
@@ -82,7 +82,7 @@ def plain_words(text: str) -> str:
 
 
 def _words(found: str, wanted: str) -> tuple[float, float]:
-    """How many words are wrong, missing or too many, and how many there are."""
+    """The number of wrong, missing and extra words, and the number of words."""
     right, told = plain_words(wanted), plain_words(found)
     if not right:
         return float(len(told.split())), 0.0
@@ -91,7 +91,7 @@ def _words(found: str, wanted: str) -> tuple[float, float]:
 
 
 def _characters(found: str, wanted: str) -> tuple[float, float]:
-    """The same of characters."""
+    """The number of wrong, missing and extra characters, and the number of characters."""
     right, told = plain_words(wanted), plain_words(found)
     if not right:
         return float(len(told)), 0.0

@@ -18,14 +18,14 @@ Outputs = Sequence[Array]
 
 
 class Settings(NamedTuple):
-    """What a user says of a task beyond its name.
+    """A user's settings for a task.
 
     decode       the layout of the outputs; "" to be recognised
-    class_names  a file with the model's classes, or letters, one a line; "" for its own
+    class_names  a file with the model's classes, or letters, one per line; "" for its own
     vocab        a tokenizer.json, or a list of word pieces; "" for the model's own
-    features     how sound becomes what the model takes, as in logmel:80; "" to be recognised
-    size         height and width of the image that the model takes; None where it takes none
-    rate         samples a second of the sound that the model takes; 0 where nobody says
+    features     how sound becomes the model's input, as in logmel:80; "" to be recognised
+    size         height and width of the model's input image; None where it takes no image
+    rate         samples per second of the model's input sound; 0 where nobody states it
     """
 
     decode: str = ""
@@ -37,11 +37,11 @@ class Settings(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a model made of a sample.
+    """A model's answer to a sample.
 
-    outputs  real numbers, the items first
-    label    what is known of the items, the items first
-    inputs   what the model was given
+    outputs  real numbers, items first
+    label    the labels of the items, items first
+    inputs   the model's inputs
     """
 
     outputs: Outputs
@@ -54,7 +54,7 @@ class Scorer(Protocol):
     """Scores answers; can be sent to another process."""
 
     def rows(self, metric: str, answer: Answer) -> Rows:
-        """What a metric of the task is made of: one row for each item."""
+        """The statistics of a metric of the task: one row per item."""
         ...
 
     def tell(self, answer: Answer) -> "Shown":
@@ -81,10 +81,10 @@ class Mark(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """An answer as it is shown.
+    """An answer in a form that can be displayed.
 
-    text   words, for what is read
-    marks  on the image
+    text   words, for texts and transcripts
+    marks  boxes and points on the image
     mask   the class of every pixel
     """
 
@@ -95,19 +95,19 @@ class Shown(NamedTuple):
 
 Place = tuple[float, float, float, float]  # left, top, right, bottom in shares
 
-# What a row of a label begins with that tells of the image's place.
+# The first number of the label row that gives the image's place in the input.
 _PLACE = -2.0
 
 
 def with_place(label: Array, place: Place) -> Array:
-    """A label of rows, with one more that says what part of the input the image fills."""
+    """Adds a row to a label that says which part of the input the image fills."""
     row = np.zeros((1, label.shape[1]))
     row[0, :5] = (_PLACE, *place)
     return np.concatenate([label, row])
 
 
 def is_placed(label: Array) -> bool:
-    """Whether a label of rows says what part of the input the image fills."""
+    """Whether a label says which part of the input the image fills."""
     return bool((label[:, 0] == _PLACE).any())
 
 
@@ -120,7 +120,7 @@ def in_image(points: Rows, label: Array) -> Rows:
 
 
 class Words(NamedTuple):
-    """Items that are texts: what each says, and what a model is given for any text."""
+    """Items that are texts: the text of each, and the encoding of any text for the model."""
 
     texts: Sequence[str]
     arrays: Callable[[str], tuple[Array, ...]]
@@ -130,17 +130,17 @@ class Words(NamedTuple):
 class TaskItems:
     """A source as a task sees it.
 
-    names   where each item came from
-    label   of an item, by number
-    scorer  of the answers
-    files   of the items, where they are images or clips
-    arrays  the inputs of an item, where they are made of something else
-    more    those of further calls, for an item that is longer than the model
-    classes the model's class of each item, where labels are such
-    notes   what was chosen for the user, or found wrong and left out
-    sizes   width and height of each image as its annotations state it, where they do
-    words   of the items, where they are texts
-    placed  a label, and the part of the input that the image fills -> the label for that
+    names   the origin of each item
+    label   the label of an item, by number
+    scorer  scores the answers
+    files   the files of the items, where they are images or clips
+    arrays  the inputs of an item, where it is neither
+    more    the inputs of further calls, for an item longer than the model's input
+    classes the model's class of each item, where labels are classes
+    notes   decisions made for the user, and what was wrong and left out
+    sizes   width and height of each image as its annotations state them
+    words   the texts of the items, where they are texts
+    placed  a label, and the part of the input that the image fills -> the label for that place
     """
 
     names: Sequence[str]
@@ -159,10 +159,10 @@ class TaskItems:
 class Task(NamedTuple):
     """One kind of work that models do.
 
-    metrics   the names of what it is scored by, the usual one first
+    metrics   the names of its metrics, the usual one first
     item      what an item is: "image", "clip" or "text"; "" where it may be anything
-    open      a source, a model and settings -> its items; None where labels are numbers, which
-              any source of data may have
+    open      a source, a model and settings -> its items; None where labels are numbers, which any
+              source of data may have
     is_given  whether a source and a model look like this task
     """
 
@@ -208,7 +208,7 @@ def one_by_one(answer: Answer) -> list[Answer]:
 
 
 def padded(rows: Sequence[Rows]) -> Rows:
-    """Rows of several widths as one array; what is missing is NaN."""
+    """Joins rows of several widths into one array, filled up with NaN."""
     width = max(row.shape[1] for row in rows)
     made = np.full((sum(map(len, rows)), width), np.nan)
     start = 0

@@ -1,4 +1,4 @@
-"""Text: tables of sentences, and what turns words into the numbers that models take."""
+"""Text: tables of sentences, and how words become the numbers that models take."""
 
 import csv
 import gzip
@@ -48,7 +48,7 @@ _MOST_BYTES = 1_000_000_000
 
 
 def read_bytes(path: Path) -> bytes:
-    """What a file holds, unpacked where it is compressed."""
+    """The contents of a file, decompressed where necessary."""
     try:
         if path.suffix.lower() != ".gz":
             content = path.read_bytes() if path.stat().st_size <= _MOST_BYTES else None
@@ -117,7 +117,7 @@ def _json_rows(text: str, path: Path) -> list[dict[str, str]]:
 
 
 def _told(value: object) -> str:
-    """A value as a table has it; of a list, its members with | between them."""
+    """A value as tables store it; the elements of a list are separated by |."""
     return "|".join(map(str, value)) if is_list_or_tuple(value) else str(value)
 
 
@@ -180,7 +180,7 @@ Encode = Callable[[str, str | None, int], Encoded]
 
 
 def encoder(model: Model, settings: Settings) -> Encode:
-    """What encodes text for a model: by the vocabulary that was given, or the model's own."""
+    """Makes the encoder of text for a model, by the given vocabulary or the model's own."""
     name, content = vocabulary_of(model, settings.vocab)
     if name.lower().endswith(".json"):
         return _by_pieces(_tokenizer(content, name))
@@ -214,8 +214,8 @@ def _tokenizer(content: bytes, name: str) -> "Tokenizer":
 
 
 def _refuse_ending(error: BaseException) -> None:
-    """Raises what is no error of the library: it has kinds of its own, of which those of Rust's
-    own making (pyo3_runtime.PanicException, which no module has) are no Exception."""
+    """Re-raises errors that are not the library's. The library's own kinds include exceptions made
+    in Rust (pyo3_runtime.PanicException, which no module exports) that are no Exception."""
     if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
         raise error
 
@@ -279,8 +279,8 @@ def _by_pieces(tokenizer: "Tokenizer") -> Encode:
 
 
 def _overlap(tokenizer: "Tokenizer", first: str, length: int) -> int:
-    """How many places of a second text come again in the next part: a third of all, as BERT's
-    authors have it for questions, or half of what the first text leaves."""
+    """The number of tokens of a second text repeated in the next part: a third of all, as BERT's
+    authors chose for questions, or half of what the first text leaves."""
     tokenizer.no_truncation()
     room = length - len(tokenizer.encode(first, "").ids)
     if room < 1:
@@ -303,7 +303,8 @@ def _padded(found: "Encoding", length: int) -> Encoded:
 
 
 def _by_words(lines: Sequence[str], name: str) -> Encode:
-    """Whole words of a list with their numbers, as TensorFlow's average of word vectors has it."""
+    """Encodes whole words by their numbers in a list, as TensorFlow's average of word
+    vectors does."""
     pairs = [line.split() for line in lines if line.strip()]
     try:
         numbers = {word: int(number) for word, number in pairs}
@@ -333,7 +334,7 @@ def token_inputs(model: Model) -> tuple[Tensor, ...]:
 
 
 def as_arrays(inputs: Sequence[Tensor], encoded: Encoded) -> tuple[Array, ...]:
-    """What each input gets: by its name, else in the order ids, mask, types."""
+    """Assigns encoded arrays to inputs by name, otherwise in the order ids, mask, types."""
     columns = {"ids": encoded.ids, "mask": encoded.mask, "types": encoded.types}
     return tuple(
         np.array(columns[role], tensor.dtype)
@@ -424,7 +425,7 @@ def _is_number(label: str) -> bool:
     return re.fullmatch(r"\d{1,9}", label.strip()) is not None
 
 
-# So many texts tell whether they fit.
+# The number of texts examined to tell whether texts fit.
 _LOOKED_AT = 200
 
 

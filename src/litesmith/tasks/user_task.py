@@ -30,8 +30,8 @@ _given: dict[str, "UsersTask"] = {}
 
 
 def accept_task(asked: object) -> str:
-    """The name of a task that the caller gives; code is read here and nowhere else: what a file
-    names is only looked up."""
+    """The name of the caller's task. Code enters here and nowhere else: names found in files are
+    only looked up."""
     if isinstance(asked, str):
         if ":" in asked:
             _given[asked] = UsersTask(asked, _made(_loaded(asked), asked))
@@ -113,7 +113,7 @@ class UsersTask:
             raise _failed(self.name, method, error) from error
 
     def score(self, outputs: list[Array], label: Array) -> object:
-        """Of one item, which the label numbers."""
+        """The score of one item, whose number is the label."""
         return self.call("score", outputs, self.items[int(label.reshape(-1)[0])].content)
 
     def rows(self, metric: str, answer: Answer) -> Rows:

@@ -19,7 +19,7 @@ def asset(name: str) -> Html:
 
 @cache
 def graph_script() -> Html:
-    """What draws a graph; nothing in it is seen by other scripts of the page."""
+    """The script that draws a graph, invisible to other scripts of the page."""
     parts = "\n".join(asset(f"graph/{name}").text for name in _GRAPH)
     return Html(f'"use strict";\n{{\n{parts}}}\n')
 

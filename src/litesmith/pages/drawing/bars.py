@@ -1,4 +1,4 @@
-"""Horizontal bars over an axis: as values, and as HTML, whose words flow as those of SVG do not."""
+"""Horizontal bars over an axis: as values, and as HTML, where words wrap as they cannot in SVG."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ class Bar:
     """A number as a bar, with its 95 % interval where that is known.
 
     words  the number for people
-    kind   how it is drawn: a class of the page
-    facts  what else there is to know of it, a line each
+    kind   the look of the bar: a class of the page
+    facts  further facts, one per line
     """
 
     value: float
@@ -35,7 +35,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class BarRow:
-    """What bars are of; `words` are what a filter finds it by."""
+    """The subject of some bars; a filter searches `words`."""
 
     name: str
     bars: tuple[Bar, ...]
@@ -46,12 +46,12 @@ class BarRow:
 class BarChart:
     """Bars from zero over one axis.
 
-    axis    what is measured, with its unit
-    better  which way is better: LESS, MORE, or "" where neither is
-    size    how much of the numbers one unit of the axis is
-    limit   a number that a line is drawn at, and what it stands for
-    most    the largest number that there can be, where there is one
-    is_wide True where the words at bars have intervals in them
+    axis    the measured quantity, with its unit
+    better  which direction is better: LESS, MORE, or "" where neither is
+    size    the numbers' amount per unit of the axis
+    limit   a number that is marked by a line, with its meaning
+    most    the largest possible number, where there is one
+    is_wide True where the words at bars contain intervals
     """
 
     title: str

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from litesmith.lang.language import say
 from litesmith.phrases import phrase
 
-# What Markdown, or the HTML in it, could take for more than a letter.
+# Characters that Markdown, or the HTML in it, could take for markup.
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~<>&@:-])")
 
 
@@ -20,7 +20,7 @@ class Markdown:
 
 
 def paragraphs(*parts: str) -> str:
-    """Those that say something, with a line between them."""
+    """Joins the parts that are not empty as paragraphs."""
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -58,12 +58,12 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def fold(summary: str, body: str) -> str:
-    """What is shown once it is clicked on."""
+    """Content that appears after a click."""
     return f"<details><summary>{say(summary)}</summary>\n\n{body}\n\n</details>"
 
 
 def _address(name: str) -> str:
-    """A file's name as a link: what is not plain is written as bytes."""
+    """A file's name as a link; special characters are percent-encoded."""
     plain = re.compile(rb"[A-Za-z0-9._-]")
     letters = (bytes([byte]) for byte in name.encode("utf-8", "surrogateescape"))
     return "".join(b.decode() if plain.match(b) else f"%{b.hex().upper()}" for b in letters)

@@ -28,7 +28,7 @@ _SPOKEN = frozenset(("alt", "aria_label", "data_all", "data_label", "data_tip", 
 
 
 def tag(name: str, /, *children: Child, **attributes: Child | float | bool) -> Html:
-    """An element; of attributes, None and False are left out, and `data_x` is `data-x`."""
+    """An element. Attributes that are None or False are left out, and `data_x` becomes `data-x`."""
     shown = "".join(_attribute(key, value) for key, value in attributes.items())
     opened = f"<{name}{shown}>"
     if name in _EMPTY:
@@ -48,7 +48,7 @@ def join_html(*children: Child) -> Html:
 
 
 def as_is(child: Child) -> Html | None:
-    """A name, or what is said already; for an attribute too."""
+    """Text that is never translated, such as a name; also for an attribute."""
     return Html(escape(child)) if isinstance(child, str) else child
 
 
@@ -67,8 +67,8 @@ def sortable(titles: Iterable[str], rows: Iterable[Html]) -> Html:
 
 
 def number_cell(title: str, words: str, below: str, key: float | None) -> Html:
-    """A number over its interval; `key` is what it is sorted by. A line may end between the two,
-    and nowhere else."""
+    """A number over its interval, sorted by `key`. A line may break between the two, and nowhere
+    else."""
     return tag(
         "td",
         _unbroken(words),
@@ -89,12 +89,12 @@ def bullets(lines: Sequence[Child]) -> Html | None:
 
 
 def legend_html(keys: Iterable[tuple[str, str]]) -> Html:
-    """What the colours of bars stand for: a class of the page, and words."""
+    """The meaning of the colours of bars: a class of the page, and words."""
     items = [tag("li", tag("i", class_=f"key {kind}"), words) for kind, words in keys]
     return tag("ul", *items, class_="legend")
 
 
-# kind of a badge -> what it says of a model, for who points at it
+# The kind of a badge -> its explanation, shown on hover.
 _BADGES = {
     "front": phrase("no other model is better and costs less at once"),
     "integer": phrase("the whole model computes in integers"),
@@ -111,7 +111,7 @@ def badges_html(badges: Iterable[tuple[str, str, bool]]) -> list[Html]:
 
 
 def code_facts(rows: Iterable[tuple[str, str]]) -> Html:
-    """Names and what to copy, where there is something."""
+    """Names with texts to copy, where there are any."""
     shown = [
         tag("div", tag("dt", name), tag("dd", tag("code", code))) for name, code in rows if code
     ]

@@ -14,7 +14,7 @@ _STYLE = "text{font:12px sans-serif;fill:#555}rect{stroke:#fff;stroke-width:.5}"
 
 
 def draw_memory(one: MicroMemory) -> str:
-    """An SVG file of its own; each box tells its name, size and lifetime."""
+    """A separate SVG file; each box shows its name, size and lifetime."""
     plan, labels = one.device.plan, tick_labels(one.model)
     ticks = max(labels, default=0) + 1
     wide, high = (_WIDTH - _LEFT) / ticks, _HEIGHT / max(1, plan.bytes)

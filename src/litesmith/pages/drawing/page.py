@@ -19,11 +19,11 @@ class PageSection(NamedTuple):
 
 @dataclass(frozen=True)
 class Page:
-    """What a page shows.
+    """The content of a page.
 
-    heading  what it is about
-    outcome  what came out, in a word or two for the window's title
-    version  of the Litesmith that measured
+    heading  the subject
+    outcome  the outcome in a word or two, for the window's title
+    version  the version of Litesmith that measured
     """
 
     heading: str

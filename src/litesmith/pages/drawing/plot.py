@@ -1,4 +1,4 @@
-"""Where things go in a drawing: scales, ticks, shapes, labels. Knows no model and no colour."""
+"""The geometry of a drawing: scales, ticks, shapes, labels. It knows no model and no colour."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -16,8 +16,8 @@ LEFT, TOP, RIGHT, BOTTOM = 52, 12, 392, 272
 # Labels are drawn in letters of at most this size, in units of the drawing; a line takes as much.
 _SIZE, _LINE = 12.2, 14
 
-# Letters whose width is not the usual one, in sizes of the font: those of a wide font, so that a
-# label takes no more than it is thought to, whatever font a browser has.
+# Letters of unusual width, relative to the font size. The widths are those of a wide font, so that
+# no browser's font makes a label wider than expected.
 _WIDTHS = {
     **dict.fromkeys(" !'(),-./:;I[]`fijlrt{|}", 0.42),
     **dict.fromkeys("%@MWmw—…", 1.02),
@@ -25,7 +25,7 @@ _WIDTHS = {
 }
 _USUAL_WIDTH, _WIDE = 0.66, 1.05
 
-# How much further off than usual a label may be, where other marks are near.
+# How much further than usual a label may be from its mark, where other marks are near.
 _FURTHER = (6.0, 12.0)
 
 
@@ -143,8 +143,8 @@ def place_labels(
     taken: Iterable[Box] = (),
     avoided: Sequence[Box] = (),
 ) -> tuple[Label | None, ...]:
-    """A label for each spot, the first ones first: over no other label, no other mark and nothing
-    that is `taken`, and off what is `avoided` where that can be; None where no room is left."""
+    """Places a label for each spot, the first ones first: never over another label, another mark or
+    anything `taken`, and if possible not over anything `avoided`. None where no room is left."""
     used = list(taken)
     placed: list[Label | None] = []
     for place, (name, spot) in enumerate(zip(names, spots, strict=True)):
@@ -201,7 +201,7 @@ def _letter_width(letter: str) -> float:
 
 
 def label_box(label: Label) -> Box:
-    """What a label takes."""
+    """The area of a label."""
     width = text_width(label.text)
     left = label.x - width * {"start": 0.0, "middle": 0.5, "end": 1.0}[label.anchor]
     return left, label.y - _LINE + 3, left + width, label.y + 3

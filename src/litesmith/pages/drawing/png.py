@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _SCALE, _SMOOTH = 2, 2
 _TITLE, _KEYS = 26, 26
 
-# How much of a mark is left white where only its outline is drawn.
+# The white share of a mark of which only the outline is drawn.
 _INNER = 0.55
 
 _INK, _SOFT, _LINE, _ACCENT = "#16202c", "#586575", "#dfe4ea", "#0b6bcb"
@@ -93,7 +93,7 @@ class _Paper:
         self._draw.circle(self._at(point), radius * self._factor, None, color, self._factor)
 
     def width(self, words: str, size: float) -> float:
-        """How wide words are."""
+        """The width of some words."""
         from PIL import ImageFont
 
         font = ImageFont.load_default(size * self._factor)
@@ -188,7 +188,7 @@ def _legend(paper: _Paper, graph: Graph) -> None:
         paper.text((x + 14, y + 4), front, "start", size=10)
 
 
-# What the font has instead of what it has not.
+# Substitutes for characters that the font lacks.
 _LIKE = str.maketrans(
     {"−": "-", "×": "x", "µ": "u", "–": "-", "…": ".", "←": "<", "→": ">", "¿": "", "¡": ""}
 )
@@ -235,7 +235,7 @@ def draw_accents(
     size: float,
     color: str,
 ) -> None:
-    """Draws what `bare` leaves out, over the bare words at the same point."""
+    """Draws the accents that `bare` removes, over the bare words at the same point."""
     shown = bare(words)
     start = point[0] - _SHIFTS[anchor] * font.getlength(shown)
     for place, accent in accents(words):

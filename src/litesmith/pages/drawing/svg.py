@@ -19,7 +19,7 @@ from litesmith.phrases import join, phrase
 # Which way is better, at the title of each axis; the upright one is turned.
 LEFT_IS_BETTER, UP_IS_BETTER = phrase("← better"), phrase("better →")
 
-# shape -> what it says, in the order of the legend
+# The meaning of each shape, in the order of the legend.
 LEGEND = {
     "star": phrase("to ship"),
     "square": phrase("float model"),
@@ -64,7 +64,7 @@ def figures(drawn: Sequence[Graph], hint: str) -> Html | None:
 
 
 def legend(graph: Graph) -> Html:
-    """What the shapes and lines of a graph stand for."""
+    """The meaning of the shapes and lines of a graph."""
     items = [tag("li", _key(shape), words) for shape, words in shape_words(graph)]
     if graph.front:
         items.append(tag("li", tag("i", class_="key front"), "Pareto front"))
@@ -76,7 +76,7 @@ def legend(graph: Graph) -> Html:
 
 
 def shape_words(graph: Graph) -> Iterable[tuple[str, str]]:
-    """The shapes of a graph, each with what it stands for."""
+    """The shapes of a graph, each with its meaning."""
     used = {mark.shape for mark in graph.marks}
     return (
         (shape, words) for shape, words in (LEGEND | {**graph.meanings}).items() if shape in used
@@ -84,7 +84,7 @@ def shape_words(graph: Graph) -> Iterable[tuple[str, str]]:
 
 
 def tip_lines(entry: Entry) -> tuple[str, ...]:
-    """What a point says of its trial, the name first."""
+    """The tooltip of a point, name first."""
     score, speed = entry.score or entry.proof, entry.speed
     facts = (
         ("", phrase(entry.status)),

@@ -1,4 +1,4 @@
-"""The trade-off graphs as values: what each trial costs against how good it is."""
+"""The trade-off graphs as values: the cost of each trial against its quality."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -33,11 +33,12 @@ from litesmith.units import number_text, total_text
 BYTES = {"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 TIMES = {"µs": 1.0, "ms": 1e3, "s": 1e6}
 
-# A trial that loses more than so many times the budget, or costs so many times what the float model
-# does, is drawn at the edge, as a triangle: else one such would press all others into one spot.
+# A trial that loses more than the first number times the budget, or costs more than the second
+# number times the float model, is drawn at the edge, as a triangle: it would press all others into
+# one spot.
 _FAR_BELOW, _FAR_BEYOND = 6, 2.5
 
-# How far a mark reaches from its middle, and one in a ring.
+# The radius of a mark, and of a mark in a ring.
 _MARK, _RING = 6.0, 12.0
 
 Cost = tuple[float, float, float]  # as it is, and the ends of its interval
@@ -48,7 +49,7 @@ Record = TypeVar("Record")
 
 @dataclass(frozen=True)
 class Axis(Generic[Shown, Record]):
-    """What a graph has from left to right: the cost of a model in a record."""
+    """The horizontal axis of a graph: a cost of a model."""
 
     name: str
     title: str
@@ -95,10 +96,10 @@ class Tick:
 
 @dataclass(frozen=True)
 class Graph:
-    """A graph with every place computed; drawing it is all that is left.
+    """A graph with every position computed, ready to be drawn.
 
-    meanings  what shapes stand for, where that is not the usual
-    samples   which samples filled and outlined marks are of, where there are both
+    meanings  the meaning of shapes, where it is not the usual one
+    samples   the samples behind filled and outlined marks, where there are both
     """
 
     name: str
@@ -135,7 +136,8 @@ def exact(cost: float | None) -> Cost | None:
 
 
 def _time_of(entry: Entry, _: TuneFolder) -> Cost | None:
-    """Of a run, as everything tells it; the interval is that of the ratio to the float model."""
+    """The time of a run as every text states it; the interval is that of the ratio to the float
+    model."""
     speed = entry.speed
     if speed is None or speed.p50_us is None:
         return None
@@ -157,7 +159,7 @@ _ALWAYS = ("size", "latency")
 
 
 def graphs(record: TuneFolder) -> tuple[Graph, ...]:
-    """The graphs that the trials fill: size, latency, what was to be small or has a ceiling."""
+    """The graphs of the trials: size, latency, and any cost that is minimized or has a ceiling."""
     request = record.summary.request
     asked = (*_ALWAYS, request.minimize, *request.ceilings)
     wanted = [axis for axis in AXES if axis.name in asked]
@@ -193,8 +195,9 @@ def _fit(text: str, short: str) -> str:
 
 
 def shown_score(record: TuneFolder, entry: Entry) -> Score | None:
-    """The score that everything tells of a trial: of the model to ship that of the headline, of
-    others on the held-out samples where they were asked, else on those of the search."""
+    """The score of a trial as every text states it: for the model to ship, the headline's score;
+    for others, the score on held-out samples if there is one, otherwise that on the search samples.
+    """
     chosen = record.summary.chosen
     if chosen is not None and chosen.name == entry.name and chosen.accuracy is not None:
         return chosen.accuracy
@@ -206,7 +209,7 @@ def _is_paired(entry: Entry, score: Score) -> bool:
 
 
 def _gain(entry: Entry, score: Score, worth: int) -> Cost:
-    """How much better than the float model on the same samples, with the ends of the interval."""
+    """The gain over the float model on the same samples, with its interval."""
     found = score.against
     if entry.name == FLOAT or found is None or found.difference is None:
         return 0.0, 0.0, 0.0
@@ -291,12 +294,12 @@ def _samples_words(record: TuneFolder, marks: Sequence[PlotMark]) -> str:
 
 
 def _gain_title(title: str, unit: str) -> str:
-    """What the upright axis is called, of differences."""
+    """The title of the vertical axis for differences."""
     return y_title(title, "pt" if unit == "share" else unit)
 
 
 def y_title(title: str, unit: str) -> str:
-    """What the upright axis is called."""
+    """The title of the vertical axis."""
     unit = {"share": ", %", "": ""}.get(unit, phrase(", {unit}", unit))
     return phrase("{title}{unit}", title, unit)
 
@@ -323,8 +326,8 @@ def _on(axis: Axis[Entry, TuneFolder], found: Sequence[_Found]) -> str:
 
 
 def up_scale(worths: Sequence[Cost], floor: float | None, far: float = math.inf) -> Scale:
-    """From the lowest worth to look at to the highest; what is `far` times as far below the best as
-    the floor is not looked at."""
+    """A scale from the lowest worth shown to the highest; a worth more than `far` times as far
+    below the best as the floor is not shown."""
     best, top = max(value for value, _, _ in worths), max(high for _, _, high in worths)
     least = -math.inf
     if floor is not None and floor < best:
@@ -336,9 +339,9 @@ def up_scale(worths: Sequence[Cost], floor: float | None, far: float = math.inf)
 
 
 def worths(score: Score, worth: int) -> Cost:
-    """A score and the ends of its interval, such that more is better.
+    """A score and its interval, turned so that more is better.
 
-    The interval is of the paired difference where it is known: what a drop is judged by.
+    The interval is that of the paired difference where it is known, by which a drop is judged.
     """
     own, ends = worth * score.known_value, score.paired_ends or (score.low, score.high)
     lower, upper = sorted(own if end is None else worth * end for end in ends)
@@ -435,7 +438,7 @@ def _tick_text(value: float, is_signed: bool) -> str:
 
 
 def _floor(record: TuneFolder, worth: int, is_paired: bool) -> float | None:
-    """The least worth that the budget allows: what any trial has, without its room."""
+    """The least worth that the budget allows: any trial's worth minus its room."""
     known = (
         (_gain(entry, entry.score, worth)[0] if is_paired else worth * entry.score.known_value)
         - entry.room

@@ -1,4 +1,4 @@
-"""The box on top of a page: the verdict, what to do, the numbers once, and what to copy."""
+"""The box at the top of a page: the verdict, what to do, the numbers once, and commands to copy."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -31,7 +31,7 @@ class Tile(NamedTuple):
 
 
 def changed_verdict(changed: Sequence[str]) -> Verdict:
-    """Of a folder that speaks of other files than lie there now."""
+    """The verdict on a folder whose files differ from those measured."""
     return Verdict("✕", phrase("Not the files that were measured"), join(changed, ". "))
 
 
@@ -55,7 +55,7 @@ def verdict_html(
 
 
 def asked_html(asked: str, seconds: float | None) -> Html:
-    """What was asked for, and how long that took."""
+    """The user's request, and how long it took."""
     took = phrase(" Took {duration}.", duration_words(seconds)) if seconds else ""
     return tag("p", phrase("Asked for: {asked}.{took}", asked, took), class_="asked")
 
@@ -92,7 +92,7 @@ def run_line(file: str, target: str) -> str:
 
 
 def next_html(steps: Sequence[NextStep]) -> Html | None:
-    """What to do now, with the commands to copy."""
+    """What to do next, with commands to copy."""
     if not steps:
         return None
     lines = bullets([_step(step) for step in steps])
@@ -100,7 +100,7 @@ def next_html(steps: Sequence[NextStep]) -> Html | None:
 
 
 def _step(step: NextStep) -> Html:
-    """The command to copy, and what for."""
+    """A command to copy, and its purpose."""
     if not step.command:
         return join_html(step.purpose)
     return join_html(tag("code", say(step.command)), phrase(": {why}", phrase(step.purpose)))

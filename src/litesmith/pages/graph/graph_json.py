@@ -164,7 +164,7 @@ def _bars_json(bars: WeightBars | None) -> list[object] | None:
 
 
 def _short(number: float | None) -> float | None:
-    """Four digits, which is more than a page shows; None for what is no number."""
+    """Four digits, more than a page shows; None for NaN and infinity."""
     if number is None or not math.isfinite(number):
         return None
     return float(f"{number:.4g}")

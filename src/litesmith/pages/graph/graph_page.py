@@ -1,4 +1,4 @@
-"""The page of `view`: what the models are, their graphs, and what matters most of them."""
+"""The page of `view`: the models, their graphs, and the facts that matter most about them."""
 
 from collections.abc import Sequence
 
@@ -58,7 +58,7 @@ def _errors(view: GraphView) -> Html | None:
 
 
 def view_sentence(view: GraphView) -> str:
-    """What the models are, or what became of the ops of the first."""
+    """Describes the models, or what became of the ops of the first."""
     if not view.is_pair:
         model = view.models[0]
         return phrase("{name}: {count} ops", model.name, total_text(len(model.ops)))
@@ -107,7 +107,7 @@ def _meaning(view: GraphView) -> str:
 
 
 def _tiles(view: GraphView) -> list[tuple[str, str, str]]:
-    """Titles, values and what stands below them."""
+    """Titles, values, and the words below them."""
     counts = [total_text(len(model.ops)) for model in view.models]
     sizes = [model.bytes for model in view.models]
     macs = [sum(op.macs for op in model.ops.values()) for model in view.models]

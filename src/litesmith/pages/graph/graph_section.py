@@ -1,4 +1,4 @@
-"""The graph as a section of any page: what to choose by, the canvas, and what is known of an op."""
+"""The graph as a section of any page: the controls, the canvas, and the facts about an op."""
 
 from litesmith.graph_view.gather_view import GraphView
 from litesmith.pages.drawing.assets import asset, graph_script

@@ -115,7 +115,7 @@ def _seen_on(view: GraphView) -> str:
 
 
 def path_list(view: GraphView) -> Html | None:
-    """Where the largest loss comes from: the op that adds most of it, and the way to the output."""
+    """The origin of the largest loss: the op that adds most of it, and the path to the output."""
     if view.worst is None:
         return None
     model = view.models[-1]

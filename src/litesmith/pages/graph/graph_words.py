@@ -4,7 +4,7 @@ from litesmith.graph_view.op_pairs import CHANGES
 from litesmith.lang.language import say
 from litesmith.phrases import phrase
 
-# The script fills in what stands in braces, in this order.
+# The script fills in the braces, in this order.
 WORDS: dict[str, str] = {
     "alone": phrase("Error of the op alone"),
     "as": phrase("in {scheme}, as the others"),
@@ -69,6 +69,6 @@ def graph_words() -> dict[str, str]:
 
 
 def kind_words() -> dict[str, str]:
-    """What stands in the data for a kernel or a change -> what a reader sees."""
+    """The data's word for a kernel or a change -> the reader's word."""
     changes = {str.__str__(change): say(change) for change in CHANGES}
     return changes | {name: say(words) for name, words in KERNELS.items()}

@@ -1,4 +1,4 @@
-"""The graph of what `tune` found beside the model as it came, from the records of its folder."""
+"""The graph of the result of `tune` beside the original, from the records of its folder."""
 
 from pathlib import Path
 from shlex import quote

@@ -1,4 +1,4 @@
-"""A run at a glance, whatever command it is of: what several runs are compared by."""
+"""A run at a glance, whatever its command: what several runs are compared by."""
 
 from dataclasses import dataclass
 
@@ -8,13 +8,13 @@ from litesmith.phrases import phrase
 
 @dataclass(frozen=True)
 class Glance:
-    """A run in a row; what is not known is None or "".
+    """A run as one row; unknown values are None or "".
 
-    kind       how its verdict is drawn
+    kind       the kind of the verdict, which decides its look
     verdict    the verdict in a word or two
     headline   what to do
-    score      how good the model is, in words, with `score_key` to sort by
-    before_us  the time of a run before, where there was a model before
+    score      the model's score in words, sorted by `score_key`
+    before_us  the time of the original model, where there was one
     """
 
     command: str

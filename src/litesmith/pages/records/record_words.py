@@ -67,7 +67,7 @@ def count_words(score: Score | None) -> str:
 
 
 def speed_words(speed: Speed | None) -> str:
-    """`2.38 × faster [2.33, 2.44]`; of what nobody ran, that it is an estimate."""
+    """A speed in words, as in `2.38 × faster [2.33, 2.44]`; an estimate is called one."""
     if speed is not None and speed.how == ESTIMATED:
         return phrase("estimated")
     words, interval = ("", "") if speed is None else faster_words(speed)
@@ -93,7 +93,7 @@ def smaller_words(before: float, after: float) -> str:
 
 
 def names_words(names: Sequence[str]) -> str:
-    """`gpu, ethos-u55-64/128`: those of one family that follow each other are told together."""
+    """Names in short, as in `gpu, ethos-u55-64/128`: neighbours of one family are joined."""
     told: list[str] = []
     for name in names:
         family, dash, member = name.rpartition("-")

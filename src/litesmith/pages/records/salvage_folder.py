@@ -53,8 +53,8 @@ def read_optional(kind: type[T], path: Path) -> Salvaged[T | None]:
 
 
 def find_changed(files: Iterable[tuple[Path, str]]) -> tuple[str, ...]:
-    """A sentence for each file that is not the one that was measured, by its digest then; what is
-    gone is no other file."""
+    """A sentence for each file that differs from the one measured, by its digest; a missing file
+    does not count as different."""
     return tuple(
         phrase("{path}: is not the file that was measured; what is said here is not of it", path)
         for path, wanted in files

@@ -1,4 +1,4 @@
-"""What `tune` left in its folder, as far as it can be read: a row for each model, and the rest."""
+"""The folder of `tune`, as far as it can be read: a row for each model, and the rest."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -27,7 +27,7 @@ from litesmith.pages.records.salvage_folder import (
 )
 from litesmith.phrases import phrase
 
-# A trial that does not say what it is was of a candidate.
+# A trial without a kind is that of a candidate.
 _KINDS: dict[str, type[Tried] | type[ProofTimes]] = {
     "": Tried,
     CANDIDATE: Tried,
@@ -38,11 +38,11 @@ _KINDS: dict[str, type[Tried] | type[ProofTimes]] = {
 
 @dataclass(frozen=True)
 class Entry:
-    """A model that was tried, by its name; None is what was not looked at.
+    """A tried model, by its name; None where something was not measured.
 
-    score   on the samples that the search looks at
-    room    by how much that is better than the least that was asked for
-    proof   on the samples that it does not look at
+    score   the score on the search samples
+    room    how far that score is above the least allowed one
+    proof   the score on the held-out samples
     """
 
     name: str
@@ -68,13 +68,13 @@ class Entry:
 
 @dataclass(frozen=True)
 class TuneFolder:
-    """Everything that a report is made of.
+    """Everything in the report of a search.
 
-    replay   the command that makes the best model again
+    replay   the command that rebuilds the best model
     inside   the bulky details of models, by digest
     losses   what could not be read, and why
-    changed  which files are not those that were measured
-    folder   where it lies
+    changed  the files that differ from those measured
+    folder   the path of the folder
     """
 
     summary: TuneSummary
@@ -97,13 +97,13 @@ class TuneFolder:
 
 @dataclass(frozen=True)
 class _Command:
-    """What a page wants of recipe.json."""
+    """The part of recipe.json that a page needs."""
 
     command: str
 
 
 def read_tuned(folder: Path) -> TuneFolder:
-    """Everything that a folder holds; of a tuning that was stopped, what there is so far."""
+    """Reads the folder of a search, as far as the search came."""
     summary, losses = read_summary(TuneSummary, folder / TUNE)
     log = folder / "trials.jsonl"
     trials = Log(log).salvage(_KINDS) if log.exists() else Salvaged((), ())
@@ -213,7 +213,7 @@ def _entry(
 
 
 def _reasons(own: Tried, *trials: Trial[Tried] | None) -> tuple[str, ...]:
-    """Why it was tried; and what came of it, where no column has it."""
+    """Why the candidate was tried; and its outcome, where no column shows it."""
     if own.why and own.accuracy is not None:
         return (own.why,)
     told = (own.why, *(trial.reason for trial in trials if trial is not None))

@@ -1,4 +1,5 @@
-"""How it came about: the decisions, the threads, the data, the machine, and how to do it again."""
+"""How the result came about: the decisions, the threads, the data, the machine, and how to repeat
+it."""
 
 from collections.abc import Iterable, Sequence
 
@@ -30,7 +31,7 @@ from litesmith.units import (
 
 _MEMORY = "memory_bytes"
 
-# The models of which the times on every target are on record.
+# The models whose times are on record for every target.
 _BOTH = (FLOAT, "best")
 
 # Reasons why something could not be read that a page lists.
@@ -70,7 +71,7 @@ def path(record: TuneFolder) -> Html | None:
     return tag("ol", *steps, class_="path")
 
 
-# status of the best trial of a branch -> what that answers
+# The status of a branch's best trial -> the answer to the branch's question.
 _ANSWERS = {
     FITS: phrase("yes"),
     NEAR: phrase("nearly"),
@@ -81,14 +82,14 @@ _ANSWERS = {
 
 
 def _answer(record: TuneFolder, step: PathStep) -> str:
-    """What came of a branch; the numbers of its trials are in their rows."""
+    """The outcome of a branch; the numbers of its trials are in their rows."""
     tried = {entry.status for name in step.trials if (entry := record.entry(name)) is not None}
     return next((words for status, words in _ANSWERS.items() if status in tried), step.answer)
 
 
 def threads(record: TuneFolder) -> Html | None:
-    """The time of the float model and of the best one on each target; others are in the table of
-    all that was tried. One target alone is told in the headline."""
+    """The times of the float model and of the best one on each target; other models are in the
+    table of trials. A single target is covered by the headline."""
     known = [row for row in record.summary.threads if row.p50_us and row.model in _BOTH]
     targets = list(dict.fromkeys(row.target for row in known))
     if len(targets) < 2:
@@ -118,7 +119,7 @@ def _thread(record: TuneFolder, row: TargetTime) -> Bar:
 
 
 def data(record: TuneFolder) -> Html | None:
-    """Where the samples came from and how they were divided."""
+    """The origin of the samples, and how they were divided."""
     shown = record.summary.data
     counts = list(zip(_PARTS, (shown.calibration, shown.search, shown.held_out), strict=True))
     total = sum(count for _, count in counts)
@@ -197,7 +198,7 @@ def losses(record: TuneFolder) -> Html | None:
 
 
 def show_losses(told: Sequence[str]) -> Html | None:
-    """Reasons, a line each; the first of many."""
+    """Reasons, one per line; only the first where there are many."""
     more = len(told) - _MOST_LOSSES
     lines: list[str] = list(told[:_MOST_LOSSES])
     if more > 0:
@@ -206,7 +207,7 @@ def show_losses(told: Sequence[str]) -> Html | None:
 
 
 def pairs(lines: Iterable[tuple[str, str]]) -> Html:
-    """Names and what they are, those that say something."""
+    """Names with their values, where these are not empty."""
     shown = [
         tag("div", tag("dt", name), tag("dd", value)) for name, value in lines if name and value
     ]

@@ -42,7 +42,7 @@ def accelerators(record: TuneFolder) -> Html | None:
 
 
 def rows(record: TuneFolder) -> list[tuple[str, str, str]]:
-    """Accelerators and what each makes of both models, in words."""
+    """Accelerators with the placement of both models in words."""
     before, after = takers_of(record, FLOAT), takers_of(record, record.shown)
     kept: dict[tuple[str, str], list[str]] = {}
     for target in dict.fromkeys((*before, *after)):

@@ -19,7 +19,7 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 
 
 def disagreements(record: TuneFolder) -> Html | None:
-    """What each model answers, for the held-out items on which their scores are furthest apart."""
+    """The answers of both models to the held-out items on which their scores differ most."""
     found = inside_of(record, record.shown).disagreements
     if not found:
         return None
@@ -41,7 +41,7 @@ def _unit(record: TuneFolder) -> str:
 def show_item(
     one: DisagreementRow, names: tuple[str, str], unit: str = "", more: Html | None = None
 ) -> Html:
-    """An item with what two models answer, side by side; `more` stands below its name."""
+    """An item with the answers of two models side by side; `more` stands below its name."""
     pair = ((names[0], one.before, one.after), (names[1], one.after, one.before))
     return tag(
         "li",
@@ -94,7 +94,7 @@ def _mark(mark: MarkRow) -> Iterator[Html]:
 
 
 def _words(own: str, other: str) -> Iterator[Html | None]:
-    """The words of an answer; those that the other has not are marked."""
+    """The words of an answer; words that the other answer lacks are marked."""
     mine, theirs = own.split(), other.split()
     for kind, start, end, _, _ in SequenceMatcher(None, mine, theirs).get_opcodes():
         words = " ".join(mine[start:end])

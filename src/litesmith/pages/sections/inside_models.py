@@ -51,7 +51,7 @@ def op_times(record: TuneFolder) -> Html | None:
 
 
 def layer_errors(record: TuneFolder) -> Html | None:
-    """How near each layer of the best model is to the float model's."""
+    """The distance of each layer of the best model from the float model's."""
     layers = inside_of(record, record.shown).layers
     if not layers:
         return None
@@ -94,7 +94,7 @@ def _by_kind(ops: Sequence[OpRow]) -> Mapping[str, float]:
 
 
 def _by_name(ops: Sequence[OpRow]) -> Mapping[str, float]:
-    """Times by name; an op without one, or with another's, is told apart by its number."""
+    """Times by name; an op without a name of its own is identified by its number."""
     seen: Counter[str] = Counter()
     times: dict[str, float] = {}
     for op in ops:
@@ -105,7 +105,7 @@ def _by_name(ops: Sequence[OpRow]) -> Mapping[str, float]:
 
 
 def _named(kind: str, name: str) -> str:
-    """The kind of an op and the end of its name, which tells more than the start."""
+    """The kind of an op and the end of its name, which says more than the start."""
     *parts, short = name.split(";")[0].split("/")
     while parts and len(parts[-1]) + len(short) < _MOST_LETTERS:
         short = f"{parts.pop()}/{short}"

@@ -1,4 +1,4 @@
-"""The memory of the result on a microcontroller: what it is made of, and the plan over time."""
+"""The memory of the result on a microcontroller: its parts, and the plan over time."""
 
 from litesmith.errors import LitesmithError
 from litesmith.ir.types import Model

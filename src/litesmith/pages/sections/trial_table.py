@@ -36,7 +36,7 @@ _SIGNS: dict[str, str] = {
     phrase("set aside"): "–",
 }
 
-# Reasons to skip something are the same for many ops; so many lines say enough.
+# The number of lines about skipped ops: reasons repeat for many ops.
 _MOST_SKIPPED = 5
 
 # Characters of a recipe that stand in the table.
@@ -51,8 +51,7 @@ def status_words(status: str) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the table: what a cell says, what it says below that in small letters, and the
-    number that it is sorted by."""
+    """A column of the table: the words of a cell, the small words below, and the sort key."""
 
     title: str
     words: Callable[[Entry], str]
@@ -140,7 +139,7 @@ def columns_of(record: TuneFolder) -> tuple[Column, ...]:
 
 
 def trade_offs(record: TuneFolder) -> Html | None:
-    """The graphs, with what there is to know about reading them."""
+    """The graphs, with notes on how to read them."""
     hint = phrase(
         "Up and to the left is better. Each point is a model; hover over it or tap it for "
         "its numbers and recipe. Thin bars are 95 % intervals, upright ones of the "

@@ -1,4 +1,4 @@
-"""The first thing on the page: what to ship, what it gains, and how to run it."""
+"""The top of the page: what to ship, what it gains, and how to run it."""
 
 from litesmith.evidence.records import Score, Speed
 from litesmith.evidence.tune_record import TunedModel
@@ -80,7 +80,7 @@ def verdict_of(record: TuneFolder) -> Verdict:
 
 
 def tiles(record: TuneFolder) -> tuple[Tile, ...]:
-    """What the best model, or the nearest, gains over the float one."""
+    """The gains of the best model, or of the nearest miss, over the float one."""
     best, first = record.summary.chosen, record.summary.first
     if best is None:
         return ()
@@ -97,7 +97,8 @@ def tiles(record: TuneFolder) -> tuple[Tile, ...]:
 
 
 def _elsewhere(best: TunedModel) -> str:
-    """Whose kernels were scored, where those are not the target's: of a CPU all are the same."""
+    """Which kernels computed the scores, where they are not the target's: all CPU targets share
+    theirs."""
     kinds = {target.partition(":")[0] for target in (best.scored_on, best.target) if target}
     return best.scored_on if best.scored_on and len(kinds) > 1 else ""
 
@@ -178,7 +179,7 @@ def verdict(record: TuneFolder) -> Html:
 
 
 def asked_words(record: TuneFolder) -> str:
-    """What was asked for, in one line."""
+    """The user's request in one line."""
     request = record.summary.request
     parts = (
         phrase("least {minimize}", phrase(request.minimize)) if request.minimize else "",

@@ -1,14 +1,14 @@
 """Training a .tflite: its graph as torch code, and back. Needs the extra `train`.
 
-captured_step.py      one step, recorded and replayed where a GPU is trained on
+captured_step.py      one step, recorded and replayed when training on a GPU
 augment.py            images shifted, mirrored and mixed
 fit.py                the one training loop: learning rate by trial, early stopping, never a worse
                       result; its checkpoint on disk
-learned_rounding.py   rounding of weights of few bits learned block by block
-lesson.py             what is learned: samples, the answers to come near to, the loss
+learned_rounding.py   rounding of weights of few bits, learned block by block
+lesson.py             what is learned: samples, target answers, the loss
 recipe_context.py     the `Context` of steps with data and training
 sample_arrays.py      samples as arrays, in memory or in a temporary file
-settings.py           how training is asked for and watched; imports no torch
+settings.py           the settings and progress of a training; imports no torch
 step_tuner.py         training as steps ask for it (`Context.tune`)
 student.py            a model under training: its graph lifted, its weights as parameters, rounding
                       between the ops exactly as in the file
@@ -16,9 +16,9 @@ weight_parameters.py  weights as parameters: free, pruned, of a codebook
 ops/                  the torch form of every op
 teaching/             `retrain`: a new task for an old network
 
-`qat` lifts the quantized graph: every tensor with a scale is rounded to it, so training sees the
-plan of the very file. A float weight starts inside the cell of its code, at most a quarter of a
-step from it; from the edge it would change sides at once and undo what `round` chose.
+`qat` lifts the quantized graph: every tensor with a scale is rounded to it, so training sees
+exactly what the file will compute. A float weight starts inside the cell of its code, at most a
+quarter of a step from it; from the edge it would change sides at once and undo what `round` chose.
 
 Parameters are in units of the size of their values, channel by channel, so one learning rate suits
 all: batch normalization is folded away in a .tflite, and weights differ by orders of magnitude.

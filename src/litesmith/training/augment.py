@@ -15,7 +15,7 @@ from litesmith.ir.types import Array, Graph, Tensor
 # Pictures move by at most this share of their size.
 _SHIFT = 1 / 8
 
-# What is smaller, or has other than three colours, may be anything: a spectrogram, a table.
+# Smaller inputs, or inputs without three colours, may be anything: a spectrogram, a table.
 _LEAST_SIZE, _COLOURS = 16, 3
 
 # The share of the pictures that are mixed with another. ResNet-8 without 40 % of its work, trained
@@ -38,20 +38,21 @@ class Changed(NamedTuple):
 
 
 class Augment:
-    """What is done to the pictures among a model's inputs, each sample by chance.
+    """Random changes to the images among a model's inputs.
 
-    auto   moved by up to an eighth of their size, and mirrored
-    mix    the same, and every second one mixed with another: for trainings of a hundred epochs
+    auto   shifted by up to an eighth of their size, and mirrored
+    mix    as auto, and every second image mixed with another: for trainings of a hundred epochs
     flip   mirrored only
-    shift  moved only: for pictures whose mirror image means something else
-    none   as they are
+    shift  shifted only: for images whose mirror image means something else
+    none   unchanged
     """
 
     def __init__(self, graph: Graph, how: str, seed: int) -> None:
         self._seed = seed
         self._flips, self._shifts = how in ("auto", "mix", "flip"), how in ("auto", "mix", "shift")
         self._places = [place for place, t in enumerate(graph.inputs) if _is_picture(t)]
-        # One picture stands for the sample; of several, or beside other inputs, none does.
+        # Mixing needs a single image as the sample: among several inputs, no image stands for the
+        # whole.
         self._mixes = how == "mix" and len(graph.inputs) == len(self._places) == 1
 
     @property
@@ -65,7 +66,7 @@ class Augment:
         return self.change(inputs, [torch.from_numpy(value).to(device) for value in drawn])
 
     def draw(self, shapes: Sequence[Sequence[int]], turn: int) -> list[Array]:
-        """What chance does to a batch of inputs of these shapes, in numbers."""
+        """Draws the random numbers for a batch of inputs of these shapes."""
         random = np.random.default_rng((self._seed, turn))
         drawn: list[Array] = []
         for place in self._places:

@@ -18,10 +18,10 @@ _WARM_UP = 3
 
 @runtime_checkable
 class Replayable(Protocol):
-    """A problem whose steps differ in a few numbers only: everything else is on the device.
+    """A problem whose steps differ only in a few numbers, with everything else on the device.
 
     draw     the numbers of a step, of the same shapes in every step; None where they are not
-    loss_of  the loss by these numbers, on the device
+    loss_of  the loss from these numbers, computed on the device
     """
 
     @property
@@ -45,7 +45,7 @@ def make_optimizer(parameters: list[torch.nn.Parameter], rate: float) -> torch.o
 
 
 def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
-    """The rate of the next step; what was recorded reads it from where it lies."""
+    """Sets the rate of the next step in place, where the recorded step reads it."""
     for group in optimizer.param_groups:
         if isinstance(group["lr"], torch.Tensor):
             group["lr"].fill_(rate)
@@ -119,7 +119,7 @@ class Stepper:
         before: Sequence[torch.Tensor],
         state: dict[torch.Tensor, dict[str, torch.Tensor]],
     ) -> None:
-        """Undoes what the warm-up has changed, in place: the recording knows these places."""
+        """Undoes the changes of the warm-up in place: the recording refers to these addresses."""
         for parameter, value in zip(self._parameters, before, strict=True):
             parameter.copy_(value)
         for parameter, own in self._optimizer.state.items():

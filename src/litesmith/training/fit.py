@@ -28,8 +28,8 @@ _SHARE = 0.05  # of the time is what writing them may take
 
 
 class Checkpoint:
-    """The record of one training. `key` tells it from trainings of anything else; `every` is the
-    seconds between two records, 0 for one after each step."""
+    """The record of one training. `key` distinguishes it from other trainings; `every` is the
+    number of seconds between two records, 0 for one after each step."""
 
     def __init__(
         self, path: Path | None, key: str, *, resume: bool, every: float = RECORD_SECONDS
@@ -93,21 +93,21 @@ _TRY_MINUTES = 0.3
 # A rate did nearly best that gained this part of the most.
 _NEARLY = 0.9
 
-# How many times the held-out samples are looked at.
+# The number of evaluations on the held-out samples.
 _LOOKS = 20
 
-# The share of the steps in which the rate grows to its full size, and what it begins with.
+# The share of the steps in which the rate grows to its full size, and its initial share of that.
 _WARM_UP, _LEAST_RATE = 0.05, 0.1
 
-# The share of the steps over which masks grow; the rest tunes what they left.
+# The share of the steps over which masks grow; the remaining steps train what the masks left.
 _MASKING = 0.6
 
 
 class Pace(NamedTuple):
-    """How a training goes about it; the defaults suit a model that knows something.
+    """How a training proceeds; the defaults suit a model that knows something.
 
-    rates     that are tried, in units of the parameters' own sizes, the smallest first
-    patience  looks without a gain after which it ends
+    rates     the rates to try, in units of the parameters' own sizes, smallest first
+    patience  the number of evaluations without a gain that ends the training
     """
 
     rates: tuple[float, ...] = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
@@ -118,13 +118,13 @@ USUAL = Pace()
 
 
 class Trainable(Protocol):
-    """What is trained.
+    """Something that can be trained.
 
     parameters  what a step changes
     masks       what `mask` changes
-    samples     how many there are to train on
+    samples     the number of training samples
 
-    A problem may have `told` besides: how good it is by now, in words, for the progress.
+    A problem may also have `told`: how good it is so far, in words, for the progress.
     """
 
     @property
@@ -299,7 +299,7 @@ class _Loop:
             self._keep(optimizer)
 
     def _first_look(self) -> None:
-        """What is to be beaten: the model as it came, with its final masks."""
+        """The result to beat: the original model, with its final masks."""
         if self.state.best_values:
             return
         self._problem.mask(1.0)

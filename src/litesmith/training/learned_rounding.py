@@ -1,13 +1,14 @@
-"""Rounding learned by gradients: block by block, against what the float model gives there.
+"""Rounding learned by gradients: block by block, against the outputs of the float model's block.
 
-A block is the ops between two places that one tensor connects. On what the blocks before it really
-give, it learns to give what the float model's block gives for the same samples: its weights become
-codes a part after the other, and those that are free by then make up for it. No label takes part,
-and what is not better on samples kept out of the learning stays as it was. After Li et al., BRECQ,
-2021, and Zhou et al., INQ, 2017, from codes that were chosen with care.
+A block is the ops between two tensors that each connect the graph by themselves. From the actual
+outputs of the blocks before it, a block learns to give the outputs of the float model's block for
+the same samples: its weights become codes part by part, and the weights that are still free make up
+for it. No label takes part, and a block that is no better on samples kept out of the learning stays
+as it was. After Li et al., BRECQ, 2021, and Zhou et al., INQ, 2017, starting from codes that
+`round` chose.
 
-Samples decide: of ResNet-8, 128 teach nothing that `round` does not know, 1,200 take a twentieth
-off the error of the scores.
+Samples decide: for ResNet-8, 128 samples teach nothing that `round` does not know, 1,200 take a
+twentieth off the error of the scores.
 """
 
 # pyright: reportUnknownMemberType=false
@@ -36,10 +37,10 @@ from litesmith.training.weight_parameters import Rounded, Settling
 # Samples that are learned from, and bytes that the values of one block may take.
 _MOST_SAMPLES, _MOST_BYTES, _LEAST_SAMPLES = 1024, 800_000_000, 16
 
-# One sample in so many judges and teaches nothing.
+# One sample in this many judges and teaches nothing.
 _HELD_OUT = 8
 
-# Weights of at most so many bits are learned.
+# Only weights of at most this many bits are learned.
 _BITS = 4
 
 # Rates of weights, in codes, and of biases.
@@ -69,10 +70,10 @@ Values = dict[str, Array]
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """Ops of the quantized model and of the float one.
+    """Corresponding ops of the quantized model and of the float one.
 
-    ends   the names of what the block is to give as the float model does
-    later  the names of all that is read behind it
+    ends   the names of the outputs that should match the float model's
+    later  the names of all tensors that later blocks read
     """
 
     ours: tuple[Op, ...]
@@ -121,7 +122,7 @@ def learn_rounding(
 
 
 def _blocks(model: Model, reference: Model, layers: int) -> list[_Block]:
-    """Both models cut at the same places, which tensors of the same names tell."""
+    """Cuts both models at the same places, which tensors of equal names mark."""
     for one in (model, reference):
         if len(one.graphs) > 1 or any(t.variable for t in one.main.tensors):
             raise CannotApply("it has inner graphs or a state; blocks cannot run apart")
@@ -138,8 +139,8 @@ def _blocks(model: Model, reference: Model, layers: int) -> list[_Block]:
 
 
 def _cuts(graph: Graph, names: set[str], wanted: int) -> list[str]:
-    """The tensors that alone connect what is before them with what follows, one for every few
-    layers; what the inputs give without a layer, such as masks, does not count."""
+    """The tensors that alone connect everything before them with everything after, one for every
+    few layers; values computed from the inputs without a layer, such as masks, do not count."""
     last = {t: place for place, op in enumerate(graph.ops) for t in op.inputs if t is not None}
     early = _from_inputs_alone(graph)
     coarse = {op for op in graph.ops if op in set(_coarse_ops(graph))}
@@ -158,7 +159,7 @@ def _cuts(graph: Graph, names: set[str], wanted: int) -> list[str]:
 
 
 def _from_inputs_alone(graph: Graph) -> set[Tensor]:
-    """What is computed from the inputs without a layer: masks and the like."""
+    """The tensors computed from the inputs without a layer, such as masks."""
     layers = layers_of(graph)
     early: set[Tensor] = set(graph.inputs)
     for op in graph.ops:
@@ -178,7 +179,7 @@ def _segments(graph: Graph, cuts: Sequence[str]) -> list[tuple[Op, ...]]:
 
 
 def _part(ops: Sequence[Op], names: Collection[str]) -> Model:
-    """Some ops as a model of their own, which gives what has these names."""
+    """Some ops as a separate model, with the tensors of these names as outputs."""
     made = {t: None for op in ops for t in op.outputs}
     read = dict.fromkeys(t for op in ops for t in op.inputs if t is not None)
     inputs = [t for t in read if t not in made and not t.is_const and t.elements]
@@ -188,13 +189,13 @@ def _part(ops: Sequence[Op], names: Collection[str]) -> Model:
 
 
 def _scoring(part: Model) -> Model:
-    """The block with scores in place of shares, which are what is learned."""
+    """The block with scores in place of probabilities, because scores are learned."""
     scores = [scores_of(part.main, t) for t in part.main.outputs]
     return with_main(part, regraph(part.main, outputs=scores))
 
 
 def _coarse_ops(graph: Graph) -> list[Op]:
-    """The layers whose weights have few bits, and scales that can be learned under."""
+    """The layers whose weights have few bits, and scales under which they can be learned."""
     return [
         op
         for op, layer in layers_of(graph).items()
@@ -232,7 +233,7 @@ def _samples(
 
 
 def _run(part: Model, values: Values, tools: Tools) -> Values:
-    """What a block gives for every sample, in the runtime's own kernels."""
+    """A block's outputs for every sample, from the runtime's own kernels."""
     names = [t.name for t in part.main.inputs]
     rows: list[list[Array]] = []
     with tools.opened(_quick(part)) as run:
@@ -297,7 +298,8 @@ class _Lesson:
 def _taught(
     small: Model, whole: Model, values: tuple[Values, Values], course: Course
 ) -> dict[Tensor, Tensor] | None:
-    """The constants of a block after learning; None where it is no better on what was kept out."""
+    """The constants of a block after learning; None where it is no better on the held-out
+    samples."""
     student = Student(small, origin=whole)
     lesson = _Lesson(student, values, course.batch)
     before = lesson.judge()
@@ -351,7 +353,8 @@ def _flat(rows: Array) -> Array:
 
 
 def _as_torch(tensor: Tensor, rows: Array) -> torch.Tensor | Array:
-    """Values as a lifted graph takes them: reals for what stands for reals."""
+    """Values in the form of a lifted graph: real numbers where the tensor stands for real
+    numbers."""
     flat = _flat(rows)
     if tensor.quant is not None:
         quant = tensor.quant

@@ -46,13 +46,13 @@ _AT_ONCE = 64
 
 @dataclass(frozen=True)
 class Aim:
-    """How far answers are from what they are to be; 0 is reached.
+    """The distance of answers from their targets; 0 means reached.
 
-    classes  for each output, True where it is scores of classes: these are compared as
-             probabilities too, others by squared errors alone
-    spreads  the variance of each output of the original, which errors are relative to
-    scores   the place of the output that labels are about; None where there are none
-    follow   weight of what the original answers; the labels have the rest
+    classes  for each output, True where it holds scores of classes: these are compared as
+             probabilities too, other outputs by squared errors alone
+    spreads  the variance of each output of the original, to which errors are relative
+    scores   the place of the output that labels refer to; None where there are no labels
+    follow   the weight of the original's answers; the labels have the rest
     """
 
     classes: tuple[bool, ...]
@@ -97,7 +97,8 @@ class Aim:
 
 
 def _beside(sums: Sequence[torch.Tensor], wanted: Sequence[torch.Tensor]) -> torch.Tensor | float:
-    """How far sums of blocks are from those of the original, as parts of what these vary."""
+    """The distance of the sums behind blocks from the original's, relative to the variance of
+    these."""
     errors = [
         functional.mse_loss(ours.float(), theirs) / theirs.var().clamp_min(1e-12)
         for ours, theirs in zip(sums, wanted, strict=False)
@@ -119,8 +120,8 @@ def _missed(scores: torch.Tensor, labels: torch.Tensor, mixed: Mixed | None) -> 
 def aim_of(
     graph: Graph, wanted: Sequence[Array], *, scores: int | None = None, follow: float = 1.0
 ) -> Aim:
-    """What suits a model's outputs; `wanted` is what the original answers, `scores` the place of
-    the output that labels are about."""
+    """The aim that suits a model's outputs; `wanted` are the original's answers, `scores` the place
+    of the output that labels refer to."""
     outputs = told_outputs(graph)
     spreads = tuple(map(_spread, outputs, wanted))
     classes = tuple(
@@ -130,7 +131,7 @@ def aim_of(
 
 
 def scores_place(graph: Graph, rows: int) -> int | None:
-    """The place of the output that has a score for each class of so many rows, SOFTMAX first."""
+    """The place of the output with a score for each class in this many rows, SOFTMAX first."""
     outputs = told_outputs(graph)
     fitting = [
         place
@@ -142,7 +143,8 @@ def scores_place(graph: Graph, rows: int) -> int | None:
 
 
 def _spread(tensor: Tensor, values: Array) -> float:
-    """The variance of an output; of one that hardly varies, a small part of its size squared."""
+    """The variance of an output; for an almost constant output, a small part of its squared
+    size."""
     count, total, squares = 0, 0.0, 0.0
     for start in range(0, len(values), _AT_ONCE):  # all of them may not fit into memory
         part = values[start : start + _AT_ONCE].astype(np.float64)
@@ -167,7 +169,8 @@ _COPIES = 3
 
 
 def shared_sums(ours: Graph, theirs: Graph) -> list[tuple[Tensor, Tensor]]:
-    """Where blocks end in two graphs alike: sums of computed values, of one name and shape."""
+    """The sums that end blocks in both graphs: sums of computed values, of equal names and
+    shapes."""
     sums = [
         {op.outputs[0].name: op.outputs[0] for op in graph.ops if _is_sum(op)}
         for graph in (ours, theirs)
@@ -184,7 +187,7 @@ def _is_sum(op: Op) -> bool:
 
 
 class Teacher:
-    """The original, whose answers are followed: its scores, and behind them some sums."""
+    """The original, whose answers are followed: its scores, and after them some sums."""
 
     def __init__(self, model: Model, device: torch.device, sums: Sequence[Tensor] = ()) -> None:
         self.device, self.model = device, model
@@ -198,7 +201,7 @@ class Teacher:
 
 
 def answers(teacher: Teacher, samples: TrainingSamples) -> tuple[Array, ...]:
-    """What the original answers to every sample."""
+    """The original's answers to every sample."""
     stores: list[Array] = []
     count = len(samples.inputs[0])
     batch = batch_size(teacher.model, count)
@@ -224,7 +227,7 @@ def _joined(values: Array) -> Array:
 
 
 def batch_size(model: Model, samples: int, device: torch.device | None = None) -> int:
-    """As many samples as suit the data, the memory and the device."""
+    """The number of samples per step that suits the data, the memory and the device."""
     values = sum(t.elements for op in model.main.ops for t in op.outputs if is_real(t))
     held = values * _COPIES * np.dtype(np.float32).itemsize
     usual = _BATCH if device is None or device.type != "cuda" else _GPU_BATCH
@@ -233,7 +236,7 @@ def batch_size(model: Model, samples: int, device: torch.device | None = None) -
 
 
 class DeviceSamples:
-    """Samples that lie on the device as a whole, with what is known of them.
+    """Samples that are entirely on the device, with what is known of them.
 
     inputs, wanted, labels  as tensors, by the place of the sample
     """
@@ -263,7 +266,8 @@ def _rows(values: torch.Tensor) -> torch.Tensor:
 def keep_on_device(
     samples: TrainingSamples, wanted: Sequence[Array], device: torch.device
 ) -> DeviceSamples | None:
-    """The samples on a GPU, where they fit into half of what it has free and are real numbers."""
+    """Puts the samples on a GPU, where they fit into half of its free memory and are real
+    numbers."""
     stores = (*samples.inputs, *wanted)
     if device.type != "cuda" or any(store.dtype != np.float32 for store in samples.inputs):
         return None
@@ -273,9 +277,9 @@ def keep_on_device(
 
 
 class Lesson:
-    """A student, samples, and what its answers should be: a `Trainable` for `fit`.
+    """A student, samples, and the target answers: a `Trainable` for `fit`.
 
-    A teacher answers to samples that chance has changed; without one, only labels count.
+    A teacher answers augmented samples; without a teacher, only labels count.
     """
 
     def __init__(
@@ -300,7 +304,8 @@ class Lesson:
         self._near = keep_on_device(samples, wanted, self.device)
 
     def draw(self, places: Array, turn: int) -> list[Array] | None:
-        """The places of samples and what chance does to them; None where they lie elsewhere."""
+        """The places of samples and the random changes to them; None where they are not on the
+        device."""
         if self._near is None:
             return None
         shapes = [(len(places) * s.shape[1], *s.shape[2:]) for s in self._samples.inputs]
@@ -308,7 +313,7 @@ class Lesson:
         return [self._samples.learned[places], *drawn]
 
     def loss_of(self, drawn: Sequence[torch.Tensor]) -> torch.Tensor:
-        """The loss by what `draw` gave, on the device alone."""
+        """The loss from the result of `draw`, computed on the device alone."""
         near = self._near
         assert near is not None
         places, *chance = drawn
@@ -379,10 +384,10 @@ class Lesson:
 
 @contextmanager
 def precision(device: torch.device, *, exact: bool, coarse: bool) -> Generator[None]:
-    """How finely a device computes: in full to judge, with fewer bits to train where it can.
+    """Sets the precision of a device: full for judging, less for training where possible.
 
-    Float models train in bfloat16, whose steps are as coarse as those of int8; so models with
-    codes have TF32, which is finer than these.
+    Float models train in bfloat16, whose steps are as coarse as those of int8; so models with codes
+    use TF32, which is finer.
     """
     if device.type != "cuda":
         yield

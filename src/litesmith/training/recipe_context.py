@@ -1,4 +1,4 @@
-"""Recipes with data and training: what a user has becomes what steps may ask for."""
+"""Recipes with data and training: turns a user's data into the context of steps."""
 
 import os
 from dataclasses import replace
@@ -42,10 +42,10 @@ def training_context(
     watch: Watch | None = None,
     progress: Progress = silent,
 ) -> Context:
-    """What steps may use beside the model: what the data shows, and training on it.
+    """The context of steps: observations of the data, and training on it.
 
-    Ranges, means and the like are taken from some of the samples, which is enough for them, and
-    never from those that judge a training: a model fitted to them would look better than it is.
+    Ranges, means and the like come from some of the samples, which is enough for them, and never
+    from those that judge a training: a model fitted to these would look better than it is.
     """
     if not trainings(recipe):
         context = context_of(data, reference, progress=progress)
@@ -84,12 +84,12 @@ def later_rounding() -> Learn | None:
 
 
 def has_torch() -> bool:
-    """Whether torch is installed; it is not imported."""
+    """Whether torch is installed, without importing it."""
     return find_spec("torch") is not None
 
 
 def trainings(recipe: Recipe) -> int:
-    """How many steps of a recipe train where they can."""
+    """The number of steps in a recipe that train where they can."""
     return sum(map(_trains, recipe))
 
 

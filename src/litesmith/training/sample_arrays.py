@@ -13,10 +13,10 @@ from litesmith.numeric.arrays import array_on_disk
 from litesmith.phrases import phrase
 from litesmith.training.settings import HELD_OUT
 
-# More bytes than this lie in a file, of which the system keeps in memory what it can.
+# More bytes than this are kept in a file, of which the system keeps in memory what it can.
 _IN_MEMORY = 1_000_000_000
 
-# At most so many samples are held out; fewer samples are no training set.
+# The largest number of held-out samples; and the least number of samples for a training set.
 _MOST_HELD_OUT, FEWEST = 1000, 16
 
 
@@ -69,7 +69,7 @@ def gathered(data: Data, *, labelled: bool, in_memory: int = _IN_MEMORY) -> Trai
 
 
 def room(count: int, shape: Sequence[int], dtype: np.dtype, in_memory: int = _IN_MEMORY) -> Array:
-    """An array for so many samples."""
+    """An array for this many samples."""
     whole = (count, *shape)
     if int(np.prod(whole)) * dtype.itemsize <= in_memory:
         return np.empty(whole, dtype)

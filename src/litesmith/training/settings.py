@@ -1,4 +1,4 @@
-"""How a training is asked for and watched; nothing here needs torch."""
+"""The settings and the progress of a training; nothing here needs torch."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
@@ -13,7 +13,7 @@ from litesmith.phrases import phrase
 from litesmith.progress import Status
 from litesmith.units import number_text
 
-# One sample in so many is held out: it judges, and nothing is learned from it.
+# One sample in this many is held out: it judges, and teaches nothing.
 HELD_OUT = 8
 
 RECORD_SECONDS = 10.0  # between two records of a training
@@ -38,14 +38,14 @@ class Training:
     >>> litesmith.Training(epochs=2, minutes=5, seed=1).epochs
     2
 
-    epochs   times that each sample is used
-    minutes  no longer than this; None for as long as it takes
+    epochs   how often each sample is used
+    minutes  the time limit; None for as long as it takes
     rate     the learning rate in units of each weight's size; None tries several
-    batch    samples a step; 0 for as many as suit
-    labels   the share of the loss that labels have, where there are any: 0 to 1
-    augment  what is done to pictures, see `augment`
-    seed     of the order of the samples, and of all chance
-    device   auto, cpu, cuda or what torch knows
+    batch    samples per step; 0 chooses a suitable number
+    labels   the share of the loss that comes from labels, where there are any: 0 to 1
+    augment  how images are changed, see `augment`
+    seed     the random seed
+    device   auto, cpu, cuda or any device of torch
     """
 
     epochs: float = 10.0
@@ -74,8 +74,8 @@ class Training:
 
 
 class TrainingOptions(Preparing, total=False):
-    """How a user asks for a preparation and a training, one argument a setting; None is what is
-    not given."""
+    """A user's settings for a preparation and a training, one argument each; None where a setting
+    is not given."""
 
     epochs: float | None
     minutes: float | None
@@ -95,13 +95,13 @@ def read_training(base: Training | None = None, **asked: Unpack[TrainingOptions]
 
 
 def split_preparing(asked: TrainingOptions) -> Preparing:
-    """What of the options is about preparation."""
+    """The part of the options that concerns preparation."""
     names = Preparing.__annotations__
     return Preparing(**{n: v for n, v in asked.items() if n in names})  # pyright: ignore
 
 
 class Look(NamedTuple):
-    """How far a training has come: what a progress bar shows; `told` in place of the losses."""
+    """The progress of a training, for a progress bar; `told` replaces the losses."""
 
     what: str
     step: int
@@ -115,7 +115,7 @@ Watch = Callable[[Look], None]
 
 
 def look_status(look: Look, what: str | None = None) -> Status:
-    """How far a training has come, with its losses."""
+    """The progress of a training, with its losses."""
     losses = phrase(
         "loss {best} ({first} at first)", number_text(look.best), number_text(look.first)
     )

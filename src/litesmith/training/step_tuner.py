@@ -1,4 +1,4 @@
-"""`Tune` for steps: a model trained on a user's data to do what the original does."""
+"""`Tune` for steps: trains a model on the user's data to answer as the original does."""
 
 # pyright: reportUnknownMemberType=false
 # torch leaves parts of its types open.
@@ -35,7 +35,8 @@ from litesmith.training.settings import Training, TrainingRecord, Watch
 from litesmith.training.student import Student
 from litesmith.units import number_text, time_text
 
-# Standard errors that a gain in the runtime must exceed, where so many samples can tell.
+# How many standard errors a gain in the runtime must exceed, where at least this many samples can
+# tell.
 _SURE, _ENOUGH = 1.64, 8
 _NO_GAIN = phrase("no gain beyond chance in the runtime, so the model stays as it was")
 
@@ -45,9 +46,9 @@ class Tuner:
     """A `Tune` over some data.
 
     original  the float model whose answers are followed
-    stages    the trainings that share the minutes
-    record    where records of the trainings lie, to go on after an interruption
-    watch     is told how far each training has come
+    stages    the number of trainings that share the minutes
+    record    the folder for records of the trainings, to resume after an interruption
+    watch     receives the progress of each training
     """
 
     original: Model
@@ -100,7 +101,8 @@ class Tuner:
         return self._judged(student, lesson, fitted)
 
     def _judged(self, student: Student, lesson: Lesson, fitted: Fitted) -> Tuned:
-        """What was learned, or the model as it came where it is not surely worse in the runtime."""
+        """The trained model, or the original where the trained model is not surely better in the
+        runtime."""
         before, after = student.model, student.written()
         told = _told(fitted)
         notes = (
@@ -117,7 +119,7 @@ class Tuner:
         return Tuned(after, (*notes, told), fitted.steps)
 
     def _gathered(self) -> tuple[TrainingSamples, tuple[Array, ...], Aim]:
-        """The samples, what the original answers to them, and what is aimed at."""
+        """The samples, the original's answers to them, and the aim."""
         if self._known is None:
             samples = gathered(self.data, labelled=self._scores is not None)
             wanted = answers(self._teacher, samples)
@@ -183,7 +185,8 @@ def _usable_labels(
 
 
 def is_surely_less(ours: Array, theirs: Array) -> bool:
-    """True where losses are less on the same samples beyond chance, as far as these can tell."""
+    """True where losses on the same samples are smaller beyond chance, as far as the samples can
+    tell."""
     gains = theirs - ours
     if not np.isfinite(gains).all():
         return False
@@ -192,7 +195,7 @@ def is_surely_less(ours: Array, theirs: Array) -> bool:
 
 
 def _refuse_unreachable(student: Student, lesson: Lesson) -> None:
-    """Raises where what is computed without a gradient stands before every weight."""
+    """Raises where an op without a gradient separates every weight from the outputs."""
     if not student.frozen:
         return
     loss = lesson.loss(np.arange(1), 0)
@@ -208,12 +211,12 @@ def _refuse_unreachable(student: Student, lesson: Lesson) -> None:
 
 
 def share_minutes(minutes: float, *, spent: float, trainings: int) -> float:
-    """The part of the minutes that the next of so many trainings may take; never next to none."""
+    """The part of the minutes for the next of this many trainings; never next to nothing."""
     return max(minutes - spent, 0.1 * minutes) / max(1, trainings)
 
 
 def _told(fitted: Fitted) -> str:
-    """How it went, in one sentence."""
+    """The course of the training in one sentence."""
     losses = phrase(
         "held-out loss {number} → {number2}", number_text(fitted.first), number_text(fitted.best)
     )

@@ -1,6 +1,5 @@
-"""A model in training: its graph lifted, its weights as parameters, what flows between its ops
-rounded as the file rounds it; and back into a file.
-"""
+"""A model in training: its graph lifted, its weights as parameters, the values between its ops
+rounded as the file rounds them; and back into a file."""
 
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
 # pyright: reportUnknownVariableType=false
@@ -48,10 +47,10 @@ from litesmith.training.weight_parameters import (
 
 
 class Forms:
-    """The scale of every quantized tensor that is computed.
+    """The scale of every computed quantized tensor.
 
-    Tensors that a kernel wants in one scale share one parameter; what a kernel dictates, and
-    scales of 16 bits, which are fine enough, stay.
+    Tensors that a kernel requires to have equal scales share one parameter. Scales dictated by a
+    kernel stay, as do scales of 16 bits, which are fine enough.
     """
 
     def __init__(self, graph: Graph, device: torch.device) -> None:
@@ -78,9 +77,10 @@ class Forms:
         return [self._log] if len(self._first) else []
 
     def refresh(self) -> None:
-        """Takes the scales as they are by now; once before every run.
+        """Takes over the present scales; once before every run.
 
-        Those that stay have no gradient, so that none is computed for the model's inputs."""
+        Scales that stay have no gradient, so that none is computed for the model's inputs.
+        """
         now = scaled(self._first, self._log * self._free).split(1)
         pairs = zip(now, self._is_free, strict=False)  # no scales split into one piece of nothing
         self._now = tuple(scale if free else scale.detach() for scale, free in pairs)
@@ -89,7 +89,7 @@ class Forms:
         return self._now[self._place[tensor]]
 
     def through(self, op: Op, tensor: Tensor, value: torch.Tensor) -> torch.Tensor:
-        """What an op gives, as its tensor can hold it."""
+        """The result of an op, rounded to what its tensor can hold."""
         if tensor not in self._place or _moves(op):
             return value
         return self.held(tensor, value)
@@ -103,7 +103,7 @@ class Forms:
         )
 
     def moved(self) -> Mapping[Tensor, Tensor]:
-        """Each tensor whose scale has changed, with its new one."""
+        """Each tensor whose scale has changed, with its new tensor."""
         self.refresh()
         found: dict[Tensor, Tensor] = {}
         for tensor in self._place:
@@ -159,8 +159,8 @@ def _groups(graph: Graph) -> dict[Tensor, list[Tensor]]:
 
 
 def _fixed(graph: Graph) -> set[Tensor]:
-    """Tensors whose scale stays: the inputs', which come as they are, and what is dictated, tied
-    to a constant, or fine enough."""
+    """Tensors whose scale stays: those of inputs, and scales that are dictated, tied to a constant,
+    or fine enough."""
     fixed: set[Tensor] = set(graph.inputs)
     for op in graph.ops:
         row = OPS[op.kind]
@@ -172,11 +172,11 @@ def _fixed(graph: Graph) -> set[Tensor]:
     return fixed
 
 
-# A bias moves by steps of at least this part of what its channel gives for inputs of size 1.
+# A bias moves in steps of at least this share of its channel's output for inputs of size 1.
 _LEAST_BIAS = 0.01
 
-# How far from its code a float weight begins at most, in steps: at the edge of its cell it would
-# change sides with the first steps, and undo what was chosen with care.
+# The largest initial distance of a float weight from its code, in steps: at the edge of its cell it
+# would change sides with the first steps, and undo a careful choice.
 _INSIDE = 0.25
 
 # A clustered weight keeps this share of its codes at the least where it is stored by them.
@@ -319,7 +319,7 @@ class Student:
 
     @torch.no_grad()
     def written(self) -> Model:
-        """The model with what was learned."""
+        """The model with the trained weights."""
         now = {**self.forms.moved(), **self._stored()}
         graph = rewrite(self.model.main, tensors=now)
         return with_graphs(self.model, (graph, *self.model.graphs[1:]), now)
@@ -371,7 +371,8 @@ class Student:
 
 
 def _finite(gradient: torch.Tensor) -> torch.Tensor:
-    """What is no number, as behind LOG of what was rounded to zero, teaches nothing."""
+    """Replaces gradients that are not finite, as behind LOG of a value rounded to zero, by
+    zeros."""
     return torch.nan_to_num(gradient, 0.0, 0.0, 0.0)
 
 

@@ -1,7 +1,7 @@
 """The weights of a model as parameters: free ones, pruned ones, ones of a codebook.
 
-Every parameter is in units of what it is the value of, so that one learning rate suits all: a
-graph without batch normalization has weights of very different sizes, channel by channel.
+Every parameter is in units of its own value, so that one learning rate suits all: a graph without
+batch normalization has weights of very different sizes, channel by channel.
 """
 
 # pyright: reportUnknownMemberType=false
@@ -19,13 +19,13 @@ from litesmith.passes.core.weight_structure import Codebook
 # A channel of next to no weights moves by steps of at least this share of the tensor's size.
 _LEAST_UNIT = 0.01
 
-# How far a scale may move away from where it began: e to this power.
+# How far a scale may move from its initial value: by a factor of e to this power.
 _MOST_LOG = 0.7
 
 # A scale moves by this much less than a weight: each of its steps rounds a whole channel anew.
 LOG_UNIT = 0.1
 
-# Steps of a book that count as one unit, and the codes that stay what they are.
+# The steps of a codebook that count as one unit, and the codes that never change.
 _BOOK_UNIT = 16.0
 _LASTING = (-127, 0, 127)
 
@@ -34,7 +34,7 @@ class TrainedValue(Protocol):
     """A constant that is trained."""
 
     def __call__(self) -> torch.Tensor:
-        """Its value now, in real numbers, as the model computes with it."""
+        """The present value, in real numbers, as the model computes with it."""
         ...
 
     def parameters(self) -> list[torch.nn.Parameter]: ...
@@ -45,7 +45,7 @@ class TrainedValue(Protocol):
 
 
 class Free:
-    """A float weight or bias; what is masked out is zero."""
+    """A float weight or bias; masked values are zero."""
 
     def __init__(self, values: torch.Tensor, unit: torch.Tensor, mask: torch.Tensor | None) -> None:
         self._unit = unit
@@ -91,7 +91,7 @@ class Settling:
     begun  the codes that it has; each value begins between its code and where `free` has it
     """
 
-    # Where values begin: so much of the way from the free weight to the code.
+    # The initial position of values on the way from the free weight to the code.
     _TO_CODE = 0.7
 
     # No value begins farther from its code than this.
@@ -132,9 +132,9 @@ class Settling:
 
 
 class Coded:
-    """A weight of few different codes: which code it has, and what codes stand for, is trained.
+    """A weight of a few distinct codes: the assignment of codes, and their values, are trained.
 
-    A book's ends and its zero stay, and so do the weights that have them: each channel still
+    A codebook's ends and its zero stay, and so do the weights assigned to them: each channel still
     reaches as far as its scale says, and zeros are zeros.
     """
 

@@ -42,7 +42,7 @@ def activated(op: Op, result: torch.Tensor) -> torch.Tensor:
 
 
 def indices(places: Array, like: torch.Tensor) -> torch.Tensor:
-    """Whole numbers or truths where torch can index with them."""
+    """Integers or booleans in a form that torch can index with."""
     kind = np.bool_ if places.dtype == np.bool_ else np.int64
     return torch.from_numpy(np.ascontiguousarray(places, kind)).to(like.device)
 

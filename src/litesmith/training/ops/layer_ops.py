@@ -99,7 +99,7 @@ def _spread(
     strides, dilations = [m.stride for m in moves], [m.dilation for m in moves]
     full = spread(_channels_first(x), weight, None, strides, dilation=dilations)
     before = [a for a, _ in _amounts(options.word("padding"), sizes, moves)]
-    # Zeros stand where no value reached; what is too much is cut off.
+    # Places that no value reached hold zeros; what exceeds the size is cut off.
     cuts = [(-a, a + n - m) for a, n, m in zip(before, sizes, full.shape[2:], strict=True)]
     result = _channels_last(_padded(full, cuts))
     return activated(op, result if bias is None else result + bias.reshape(-1))

@@ -36,7 +36,7 @@ Adapt = Callable[[Op, Inputs, int], Inputs]
 
 
 def _is_batched(op: Op, place: int, value: Value, count: int) -> bool:
-    """True where the value's first dimension is that of one sample, times the count."""
+    """True where the value's first dimension is that of one sample times the count."""
     tensor = op.inputs[place]
     if tensor is None or not tensor.shape or not value.shape:
         return False
@@ -97,7 +97,7 @@ def strided_slice(op: Op, inputs: Inputs, count: int) -> Inputs:
 
 
 def joined(op: Op, inputs: Inputs, count: int) -> Inputs:
-    """What is the same for every sample is repeated beside what is not."""
+    """Repeats inputs that are the same for every sample beside inputs that are not."""
     sizes = [value.shape[0] for value in inputs if value is not None and value.shape]
     most = max(sizes, default=0)
     return [
@@ -114,7 +114,7 @@ def _repeated(value: Value, count: int) -> Value:
 
 
 def as_wide(op: Op, inputs: Inputs, count: int) -> Inputs:
-    """What has fewer dimensions than the result gets those that it lacks, behind the samples."""
+    """Adds the missing dimensions to inputs of lower rank, behind the samples' dimension."""
     rank = len(op.outputs[0].shape)
     return [
         _widened(value, rank, count)
@@ -146,7 +146,7 @@ def reduced(op: Op, inputs: Inputs, count: int) -> Inputs:
 _WIDE = ("ADD", "DIV", "MAXIMUM", "MINIMUM", "MUL", "POW", "SQUARED_DIFFERENCE", "SUB")
 _REDUCED = ("MEAN", "REDUCE_MAX", "REDUCE_MIN", "SUM")
 
-# What a batch wants of ops that were made for one sample; whether it is right is tried.
+# How ops made for one sample adapt to a batch; whether that is right is tried out.
 ADAPT: dict[str, Adapt] = {
     **dict.fromkeys(_WIDE, as_wide),
     **dict.fromkeys(_REDUCED, reduced),
@@ -163,7 +163,7 @@ ADAPT: dict[str, Adapt] = {
 TORCH_OPS: dict[str, TorchOp] = {**EACH, **LAYERS, **RECURRENT, **SHAPE}
 
 
-# What becomes of each real result of an op, such as rounding to the steps of its scale.
+# Applied to each real result of an op, for example to round it to the steps of its scale.
 Through = Callable[[Op, Tensor, torch.Tensor], torch.Tensor]
 
 _FLOATS = ("float16", "float32", "float64")
@@ -178,8 +178,8 @@ def is_real(tensor: Tensor) -> bool:
 
 
 class _Call(NamedTuple):
-    """One op, resolved: what runs it, on a batch too; what nobody reads after it; which of its
-    outputs are real."""
+    """One op, resolved: the function that runs it, also on a batch; the tensors that no later op
+    reads; and which of its outputs are real."""
 
     op: Op
     run: TorchOp
@@ -189,13 +189,13 @@ class _Call(NamedTuple):
 
 
 class Lift:
-    """A graph as differentiable torch code, on any number of samples at once.
+    """A graph as differentiable torch code, for any number of samples at once.
 
-    Samples stand one behind the other along the first axis. Files are made for one sample, and some
-    ops of theirs mix what stands along it; these run sample by sample within the batch.
+    Samples follow each other along the first axis. Files are made for one sample, and some of their
+    ops mix values along that axis; these ops run sample by sample within the batch.
 
     frozen  ops that run by their numpy kernels as functions without a gradient, and why
-    apart   ops that run sample by sample: None until a call had several samples that differ
+    apart   ops that run sample by sample; None until a call had several different samples
     """
 
     def __init__(self, model: Model, wanted: Sequence[Tensor] | None = None) -> None:
@@ -262,7 +262,7 @@ class Lift:
         ]
 
     def _count(self, values: Sequence[Value]) -> int:
-        """How many samples there are; an input of rank 0 has one number for each, or for all."""
+        """The number of samples; an input of rank 0 has one number for each, or one for all."""
         counts = {
             value.shape[0] / max(tensor.shape[0] if tensor.shape else 1, 1)
             for tensor, value in zip(self._inputs, values, strict=True)
@@ -285,8 +285,8 @@ class Lift:
     def _judge(
         self, values: Sequence[Value], constants: Mapping[Tensor, torch.Tensor], count: int
     ) -> frozenset[Op] | None:
-        """The ops that give another result for samples together than one by one; None where all
-        samples are the same."""
+        """The ops whose result for a batch differs from their results one by one; None where all
+        samples are equal."""
         samples = [self._sample(values, at, count) for at in sorted({0, count // 2, count - 1})]
         if all(_same(sample, samples[0]) for sample in samples):
             return None
@@ -300,7 +300,7 @@ class Lift:
     def _agrees(
         self, call: _Call, alone: Sequence[dict[Tensor, Value]], batch: dict[Tensor, Value]
     ) -> bool:
-        """Whether an op gives for a batch what it gives for its samples; the values of both go on
+        """Whether an op gives the same for a batch as for its samples; advances the values of both
         by one op."""
         for values in alone:
             self._step(call, values, None, 1)
@@ -337,7 +337,7 @@ class Lift:
             for tensor in call.done:
                 values.pop(tensor, None)
         like = _like(values)
-        # What does not depend on the inputs is the same for every sample.
+        # Values that do not depend on the inputs are the same for every sample.
         return [
             _joined([_as_real(values[t], like)] * (1 if t in self._varying else count))
             for t in self._wanted
@@ -444,7 +444,7 @@ def _is_differentiable(op: Op) -> bool:
 
 
 def _refuse(ops: Sequence[Op], wanted: Sequence[Tensor]) -> None:
-    """One line with what cannot be lifted."""
+    """Raises one line that names what cannot be lifted."""
     for tensor in wanted:
         if not is_real(tensor):
             raise CannotApply(

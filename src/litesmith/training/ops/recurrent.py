@@ -39,7 +39,7 @@ class _Gate(NamedTuple):
 
 
 class _Cell(NamedTuple):
-    """The weights of an LSTM; without an input gate that is what the forget gate leaves."""
+    """The weights of an LSTM; without an input gate, that gate is one minus the forget gate."""
 
     input: _Gate | None
     forget: _Gate

@@ -39,7 +39,7 @@ def expand_dims(op: Op, x: torch.Tensor, axis: Array) -> torch.Tensor:
 
 
 def by_integers(move: Callable[[torch.Tensor, tuple[int, ...]], torch.Tensor]) -> TorchOp:
-    """What a list of sizes, axes or times does to all elements."""
+    """Applies a list of sizes, axes or times to all elements."""
 
     def moved(op: Op, x: torch.Tensor, given: Array) -> torch.Tensor:
         return move(x, integers(given))

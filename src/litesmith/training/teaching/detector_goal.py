@@ -1,4 +1,4 @@
-"""What a detector is to tell of pictures: their boxes, judged by average precision."""
+"""What a detector should predict for images: their boxes, judged by average precision."""
 
 # pyright: reportUnknownMemberType=false
 # torch leaves parts of its types open.
@@ -38,14 +38,14 @@ class DetectorGoal:
     def loss(
         self, told: Sequence[torch.Tensor], places: torch.Tensor, moves: torch.Tensor | None = None
     ) -> torch.Tensor:
-        """How far boxes and their classes are from those of the pictures."""
+        """The distance of predicted boxes and classes from the true ones."""
         codes, logits = told
         things = Things(self._boxes[places], self._classes[places])
         moved = things if moves is None else move_things(things, moves)
         return detector_loss(codes, logits, self._anchors, moved)
 
     def count(self, told: Sequence[torch.Tensor], places: torch.Tensor) -> list[Array]:
-        """What became of each picture, as average precision counts."""
+        """The outcome on each image, as average precision counts it."""
         boxes, scores = told[0].cpu().numpy(), torch.sigmoid(told[1]).cpu().numpy()
         labels = self._labels[places.cpu().numpy()]
         return [

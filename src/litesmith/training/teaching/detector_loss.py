@@ -1,9 +1,10 @@
-"""What a detector is to answer: which places tell which things, and how far their boxes and scores
-are from it.
+"""The targets of a detector: which places predict which objects, and how far their boxes and scores
+are from them.
 
-A place may tell a thing that its centre lies in. Of these, the ten whose own answers fit the thing
-best have to: the assignment follows what the detector is good at, and no shape of box has to be
-foreseen (Feng et al., TOOD, 2021). A thing that holds no centre has the place nearest to it.
+A place may predict an object that contains the place's centre. Among these places, the ten whose
+own answers fit the object best must predict it: the assignment follows what the detector is good
+at, and no shape of box has to be foreseen (Feng et al., TOOD, 2021). An object that contains no
+centre is assigned the nearest place.
 """
 
 # pyright: reportUnknownMemberType=false
@@ -16,8 +17,8 @@ from torch.nn import functional
 
 from litesmith.tasks.detectors import CENTRE_CODE, SIZE_CODE
 
-# Places that have to tell a thing; the weight of the overlap beside that of the score in the choice
-# among them.
+# The number of places that must predict an object; the exponents of overlap and score in choosing
+# them.
 _MOST_PLACES, _OVERLAP_POWER, _SCORE_POWER = 10, 4.0, 0.5
 
 # The weight of boxes beside scores.
@@ -49,7 +50,8 @@ def decode_boxes(codes: torch.Tensor, anchors: torch.Tensor) -> torch.Tensor:
 def detector_loss(
     codes: torch.Tensor, logits: torch.Tensor, anchors: torch.Tensor, things: Things
 ) -> torch.Tensor:
-    """The mean over a batch: cross entropy of scores, and what boxes lack of the true ones."""
+    """The mean over a batch of the scores' cross entropy and of the boxes' distance from the true
+    ones."""
     boxes = decode_boxes(codes.float(), anchors)
     logits = logits.float()
     with torch.no_grad():
@@ -65,7 +67,7 @@ def detector_loss(
 def _assign(
     boxes: torch.Tensor, logits: torch.Tensor, anchors: torch.Tensor, things: Things
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The score that each place is to have for each class, and the thing that it is to tell."""
+    """The target score of each place for each class, and the object assigned to each place."""
     is_there = things.classes >= 0
     kinds = things.classes.clamp_min(0)
     overlap = _overlap(boxes[:, :, None], things.boxes[:, None]) * is_there[:, None]
@@ -86,12 +88,13 @@ def _assign(
     return wanted, owner
 
 
-# What the best place of a thing is to tell at least, also while its box is far off.
+# The least target score of an object's best place, even while its box is far off.
 _LEAST_TARGET = 0.1
 
 
 def _may_tell(anchors: torch.Tensor, things: Things) -> torch.Tensor:
-    """Where the centre of a place lies in a thing; the nearest one where none does."""
+    """Whether an object contains the centre of a place; the nearest place where it contains
+    none."""
     centres = anchors[None, :, None, :2]
     low, high = things.boxes[:, None, :, :2], things.boxes[:, None, :, 2:]
     inside = ((centres > low) & (centres < high)).all(dim=-1)
@@ -107,7 +110,7 @@ def _overlap(boxes: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
 
 
 def _areas(boxes: torch.Tensor, others: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """What both cover, and what either does."""
+    """The areas of intersections and unions."""
     low = torch.maximum(boxes[..., :2], others[..., :2])
     high = torch.minimum(boxes[..., 2:], others[..., 2:])
     both = (high - low).clamp_min(0).prod(dim=-1)

@@ -55,7 +55,7 @@ def fine_tuned(
 
 
 def _start(features: Model, learned: Labelled, samples: TrainingSamples, request: Request) -> Model:
-    """The backbone with a head that knows nothing of what is held out."""
+    """The backbone with a head that has learned nothing from the held-out samples."""
     rows = rows_of(features, learned.data)
     batch = learned.data.batch
     own = (samples.learned[:, None] * batch + np.arange(batch)).reshape(-1)
@@ -87,7 +87,7 @@ def restrict(student: Student, trained: Sequence[Layer]) -> None:
 
 
 def record_of(start: Model, data: Data, request: Request) -> Checkpoint:
-    """Where the training has come to, in the folder of the request, where it has one."""
+    """The training's checkpoint in the folder of the request, where it has one."""
     return checkpoint_of(request.record, _RECORD, training_key(start, data, request))
 
 
@@ -104,8 +104,8 @@ def training_key(start: Model, data: Data, request: Request) -> str:
 def _judged(
     start: Model, student: Student, fitted: Fitted, held: Labelled, layers: int
 ) -> FineTuned:
-    """What was learned, where the runtime has it better than the head alone beyond chance: the head
-    that is shipped otherwise has learned from what is held out here too."""
+    """The trained model, where the runtime scores it better than the head alone beyond chance; the
+    head shipped otherwise has also learned from these held-out samples."""
     alone = confusion(start, held)
     model = student.written() if fitted.best < fitted.first else None
     found = alone if model is None else confusion(model, held)

@@ -38,18 +38,18 @@ from litesmith.transfer.embedding import Embedding, cut, embedding_of
 from litesmith.transfer.labelled_data import Labelled
 from litesmith.units import number_text, time_text, total_text
 
-# What is added to a variance, so that a channel that says nothing is not blown up.
+# Added to a variance, so that a constant channel is not blown up.
 _EPSILON = 1e-3
 
 Inputs = Sequence[torch.Tensor | Array]
 
 
 class Normed:
-    """A float network that is trained with its maps normalised, batch by batch.
+    """A float network trained with batch normalization.
 
-    Every layer that makes a map gives each channel a mean and a deviation that are learned,
-    whatever its weights: random ones learn fast so. A batch has two samples or more. `settled` and
-    `written` put what some samples give for both into weights and biases: the same network again.
+    Every layer that makes a map gives each channel a learned mean and deviation, whatever its
+    weights: random weights learn fast that way. A batch needs two samples or more. `settled` and
+    `written` fold the statistics of some samples into weights and biases: the same network again.
     """
 
     def __init__(self, model: Model, device: torch.device | str = "cpu") -> None:
@@ -87,7 +87,7 @@ class Normed:
 
     @contextmanager
     def settled(self, inputs: Inputs) -> Generator[None]:
-        """Inside, these samples say what is normal, not each batch for itself."""
+        """Inside the block, these samples provide the statistics, instead of each batch its own."""
         self._settled = self._folded(inputs)
         try:
             yield
@@ -95,7 +95,7 @@ class Normed:
             self._settled = None
 
     def written(self, inputs: Inputs) -> Model:
-        """The network with what was learned; these samples say what is normal."""
+        """The trained network; these samples provide the statistics."""
         folded = self._folded(inputs)
         parts = [t for x in self._layers for t in (x.weight, x.bias) if t is not None]
         now = {tensor: _filled(tensor, folded[tensor].cpu().numpy()) for tensor in parts}
@@ -149,7 +149,7 @@ class Normed:
 
 
 def _without_activations(model: Model, normed: dict[Tensor, Layer]) -> Model:
-    """The same graph, but layers that are normalised give what comes before their activation."""
+    """The same graph, with normalised layers giving their values before the activation."""
     ops = list(model.main.ops)
     for place, op in enumerate(ops):
         if op.outputs[0] in normed and op.options is not None:
@@ -171,12 +171,12 @@ def _filled(tensor: Tensor, values: Array) -> Tensor:
     return replace(tensor, data=data)
 
 
-# Random weights take, and need, larger steps than those that know something; and what they know
-# after a few is chance, so that no early look is the end.
+# Random weights take, and need, larger steps than trained ones; and what they know after a few
+# steps is chance, so that no early evaluation ends the training.
 _MANNER = Pace(rates=(3e-3, 1e-2, 3e-2), patience=1_000)
 
-# Samples that say what each channel usually gives: so many for each that is held out, at most; and
-# the values of a map that they may have.
+# The samples behind the statistics of each channel: this many per held-out sample, at most this
+# many in all; and the largest number of values in a map for them.
 _PER_HELD, _MOST_USUAL, _MOST_VALUES = 3, 512, 50_000_000
 
 # One sample alone deviates from nothing.
@@ -267,7 +267,7 @@ def trained(learned: Labelled, request: Request, watch: Watch | None = None) -> 
 
 
 class _Course:
-    """A network and samples with the classes that it is to tell: a `Trainable` for `fit`."""
+    """A network and samples with the classes to predict: a `Trainable` for `fit`."""
 
     def __init__(self, network: Normed, samples: TrainingSamples, training: Training) -> None:
         self._network, self.given = network, samples
@@ -281,14 +281,15 @@ class _Course:
         self._usual = _usual(samples, network.model)
 
     def draw(self, places: Array, turn: int) -> list[Array] | None:
-        """The places of samples and what chance does to them; None where they lie elsewhere."""
+        """The places of samples and the random changes to them; None where they are not on the
+        device."""
         if self._near is None:
             return None
         shapes = [(len(places) * s.shape[1], *s.shape[2:]) for s in self.given.inputs]
         return [self.given.learned[places], *self._augment.draw(shapes, turn)]
 
     def loss_of(self, drawn: Sequence[torch.Tensor]) -> torch.Tensor:
-        """The loss by what `draw` gave, on the device alone."""
+        """The loss from the result of `draw`, computed on the device alone."""
         assert self._near is not None
         places, *chance = drawn
         inputs, mixed = self._augment.change(self._near.inputs_at(places), chance)
@@ -305,7 +306,8 @@ class _Course:
 
     @torch.no_grad()
     def held_out(self) -> float:
-        """By what is usual in the data: the network as it would be written."""
+        """The loss on held-out samples, with the statistics of the data: the network as it would be
+        written."""
         held, total = self.given.held, 0.0
         with (
             precision(self._network.device, exact=True, coarse=False),
@@ -334,7 +336,7 @@ class _Course:
 
 
 def _usual(samples: TrainingSamples, model: Model) -> Array:
-    """The places of samples, evenly spread, that say what is usual; fewer where maps are large."""
+    """The places of evenly spread samples for the statistics; fewer where maps are large."""
     places = np.unique(samples.learned)
     largest = max(t.elements for op in model.main.ops for t in op.outputs)
     wanted = min(_MOST_USUAL, max(_LEAST_BATCH, _MOST_VALUES // largest), len(places))
@@ -352,7 +354,7 @@ def _balanced(samples: TrainingSamples) -> TrainingSamples:
 
 
 def _told(spec: NetworkSpec, fitted: Fitted, course: _Course) -> str:
-    """How it went, in one sentence."""
+    """The course of the training in one sentence."""
     epochs = round(fitted.steps / max(1, course.samples // course.batch), 1)
     return phrase(
         "{spec} trained from random weights, {number} epochs of {count} samples at rate "

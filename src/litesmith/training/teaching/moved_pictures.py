@@ -15,15 +15,15 @@ from litesmith.training.teaching.detector_loss import Things
 # its brightness and contrast change.
 _LEAST_ZOOM, _MOST_ZOOM, _SHIFT, _LIGHT = 0.6, 1.5, 0.2, 0.25
 
-# A thing of which less than this share is still in the picture is no thing to find.
+# An object of which less than this share is still in the image need not be found.
 _LEAST_SEEN = 0.3
 
 _GREY = 127.5
 
 
 def draw_moves(count: int, how: str, random: np.random.Generator) -> Array:
-    """What chance does to each of so many pictures: −1 where it is mirrored, its zoom, how far it
-    moves across and down, its contrast and its brightness; nothing is drawn where `how` is none."""
+    """Draws the random changes of images: −1 where mirrored, the zoom, the shift across and down,
+    the contrast and the brightness; no change where `how` is none."""
     moves, flips = how in ("auto", "mix", "shift"), how in ("auto", "mix", "flip")
     drawn = np.ones((count if moves or flips else 0, 6), np.float32)
     zoom = np.exp(random.uniform(np.log(_LEAST_ZOOM), np.log(_MOST_ZOOM), len(drawn)))
@@ -36,7 +36,7 @@ def draw_moves(count: int, how: str, random: np.random.Generator) -> Array:
 
 
 def _places(moves: torch.Tensor, size: torch.Size) -> torch.Tensor:
-    """Where each place of a new picture is read from: centre + (place − centre − shift) / zoom."""
+    """Where each place of a new image is read from: centre + (place − centre − shift) / zoom."""
     sign, zoom, across, down = moves[:, :4].unbind(1)
     nothing = torch.zeros_like(sign)
     rows = torch.stack([sign / zoom, nothing, -2 * across * sign / zoom], dim=1)
@@ -45,7 +45,7 @@ def _places(moves: torch.Tensor, size: torch.Size) -> torch.Tensor:
 
 
 def move_pictures(pictures: torch.Tensor, moves: torch.Tensor) -> torch.Tensor:
-    """Pictures (pictures, height, width, 3) of 0 to 255 after what `draw_moves` drew."""
+    """Applies the drawn changes to images (images, height, width, 3) of 0 to 255."""
     if not len(moves):
         return pictures
     planes = pictures.permute(0, 3, 1, 2) - _GREY
@@ -55,7 +55,8 @@ def move_pictures(pictures: torch.Tensor, moves: torch.Tensor) -> torch.Tensor:
 
 
 def move_maps(maps: torch.Tensor, moves: torch.Tensor) -> torch.Tensor:
-    """Classes of pixels (pictures, height, width); what comes from outside does not count."""
+    """Applies the drawn changes to class maps (images, height, width); places from outside are
+    ignored."""
     if not len(moves):
         return maps
     planes = maps[:, None].float() - IGNORED
@@ -65,7 +66,7 @@ def move_maps(maps: torch.Tensor, moves: torch.Tensor) -> torch.Tensor:
 
 
 def move_things(things: Things, moves: torch.Tensor) -> Things:
-    """Boxes where their things went, without what is no longer in the picture."""
+    """Moves boxes with their objects, and removes objects that have left the image."""
     if not len(moves):
         return things
     sign, zoom = moves[:, 0], moves[:, 1]

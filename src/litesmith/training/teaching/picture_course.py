@@ -1,4 +1,4 @@
-"""A network of pictures under training: the pictures, what chance does to them, and the goal."""
+"""A network of images under training: the images, the random changes to them, and the goal."""
 
 # pyright: reportUnknownMemberType=false
 # torch leaves parts of its types open.
@@ -20,19 +20,19 @@ from litesmith.training.teaching.moved_pictures import draw_moves, move_pictures
 # More pictures a step teach a small data set less.
 _MOST_BATCH = 16
 
-# Beside the metric, the loss tells apart what finds nothing yet.
+# The share of the loss in the score: it ranks networks that find nothing yet.
 _LOSS_SHARE = 0.01
 
 
 @dataclass(frozen=True, eq=False)
 class PictureSamples:
-    """Pictures and what is in them.
+    """Images and their labels.
 
-    pixels   (pictures, height, width, 3) as bytes
-    labels   of each, as its task has them
-    learned  the places of those to train on
-    held     the places of those that decide when to stop
-    names    of the classes
+    pixels   (images, height, width, 3) as bytes
+    labels   the label of each image, in the task's form
+    learned  the places of the training images
+    held     the places of the images that decide when to stop
+    names    the names of the classes
     """
 
     pixels: Array
@@ -43,16 +43,17 @@ class PictureSamples:
 
 
 class PictureGoal(Protocol):
-    """What a network is to tell of pictures, and how far it is from that."""
+    """What a network should predict for images, and how far it is from that."""
 
     def loss(
         self, told: Sequence[torch.Tensor], places: torch.Tensor, moves: torch.Tensor | None = None
     ) -> torch.Tensor:
-        """How far the outputs are from what is in the pictures, which chance may have moved."""
+        """The distance of the outputs from the labels of the images, which may have been changed at
+        random."""
         ...
 
     def count(self, told: Sequence[torch.Tensor], places: torch.Tensor) -> list[Array]:
-        """What the metric counts in pictures, as many numbers as it likes."""
+        """The metric's counts for images, as many numbers as it needs."""
         ...
 
     def score(self, counts: list[Array], loss: float) -> tuple[float, str]:
@@ -61,9 +62,9 @@ class PictureGoal(Protocol):
 
 
 class PictureCourse:
-    """A network of pictures under training, and the pictures it sees: a `Trainable`.
+    """A network of images under training, with the images: a `Trainable`.
 
-    told  how good the network is by now, in words
+    told  how good the network is so far, in words
     """
 
     def __init__(
@@ -90,12 +91,13 @@ class PictureCourse:
         self.told = ""
 
     def draw(self, places: Array, turn: int) -> list[Array] | None:
-        """The places of pictures and what chance does to them; None where they lie elsewhere."""
+        """The places of images and the random changes to them; None where they are not on the
+        device."""
         is_near = self._pixels.device.type == self.device.type
         return self._draw(places, turn) if is_near else None
 
     def loss_of(self, drawn: Sequence[torch.Tensor]) -> torch.Tensor:
-        """The loss by what `draw` gave, on the device alone."""
+        """The loss from the result of `draw`, computed on the device alone."""
         places, moves = drawn
         pictures = move_pictures(self._look(places), moves)
         return self._goal.loss(self._answers(pictures, exact=False), places, moves)
@@ -105,7 +107,7 @@ class PictureCourse:
 
     @torch.no_grad()
     def held_out(self) -> float:
-        """What the metric lacks, and a little of the loss."""
+        """The metric's distance from its best value, plus a little of the loss."""
         losses: list[float] = []
         counts: list[Array] = []
         for places in self._held_batches():
@@ -121,7 +123,7 @@ class PictureCourse:
         """There is nothing to mask."""
 
     def _draw(self, places: Array, turn: int) -> list[Array]:
-        """Which pictures a step sees, and what chance does to them."""
+        """The images of a step, and the random changes to them."""
         random = np.random.default_rng((self._training.seed, turn))
         moves = draw_moves(len(places), self._training.augment, random)
         return [self._given.learned[places], moves]
@@ -131,7 +133,7 @@ class PictureCourse:
         return self._pixels[places.to(self._pixels.device)].to(self.device).float()
 
     def _answers(self, pictures: torch.Tensor, *, exact: bool) -> list[torch.Tensor]:
-        """What the network tells of pictures."""
+        """The network's predictions for images."""
         ordered = pictures.flip(-1) if self._is_reversed else pictures
         with precision(self.device, exact=exact, coarse=True):
             told = self._student([(ordered - self._mean) / self._std])

@@ -41,13 +41,13 @@ from litesmith.units import number_text, plain, score_text, total_text
 
 @dataclass(frozen=True)
 class Judge:
-    """How the rows of a metric tell of classes and pictures.
+    """How the rows of a metric describe classes and images.
 
-    title     of the metric
-    own       the rows of one class; their number and that of all classes
-    wanted    how many things of each class, or pictures with it, there are; of so many classes
-    alone     how good each picture is by itself
-    curve     of one class, pairs of the share that is found and the precision at it
+    title     the metric's title
+    own       selects the rows of one class, by its number and the number of classes
+    wanted    the number of objects of each class, or of images with it, given the number of classes
+    alone     the score of each image by itself
+    curve     for one class, pairs of recall and precision
     """
 
     metric: str
@@ -83,7 +83,8 @@ JUDGES = {
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """A network on pictures that it has not seen: the metric over all, and what became of each."""
+    """A network on images that it has not seen: the overall metric, and the outcome on each
+    image."""
 
     evaluation: Evaluation
     rows: Rows
@@ -100,18 +101,18 @@ class Judged:
 
     @property
     def whole(self) -> Estimate | None:
-        """AP over the overlaps from 0.5 to 0.95; None where no boxes are told."""
+        """AP over the overlaps from 0.5 to 0.95; None where no boxes are predicted."""
         is_detector = self.judge.metric == "ap50"
         return value_of(METRICS["ap"], self.rows, self.groups) if is_detector else None
 
     @property
     def wanted(self) -> tuple[int, ...]:
-        """How many things of each class, or pictures with it, there are."""
+        """The number of objects of each class, or of images with it."""
         return tuple(map(int, self.judge.wanted(self.rows, len(self.names))))
 
     @property
     def worst(self) -> list[int]:
-        """The pictures with something missing or told that is not there, the worst first."""
+        """The images with missed objects or false predictions, worst first."""
         alone = self.judge.alone(self.rows)
         return [p for p in np.argsort(alone, kind="stable").tolist() if alone[p] < 1]
 
@@ -144,7 +145,7 @@ class TaughtNetwork:
 
     @property
     def sentence(self) -> str:
-        """What it comes to, in a line."""
+        """The result in one line."""
         return phrase(
             "{name}: {metric} {value} on {count} pictures not learned from",
             plain(self.out.name),
@@ -195,7 +196,7 @@ class TaughtNetwork:
         return digest(self.out)
 
     def as_result(self) -> RetrainResult:
-        """What a program wants to know: the same in the record and with --json."""
+        """The result as a program needs it; the record and --json share these fields."""
         tensors = ", ".join(one.tensor.name for one in self.maps)
         strides = ", ".join(str(one.stride) for one in self.maps)
         return RetrainResult(
@@ -257,7 +258,7 @@ class TaughtNetwork:
         )
 
     def list_trials(self) -> tuple[Trial[RetrainTrial], ...]:
-        """The head on the backbone as it was, and what training of it all made of that."""
+        """The head on the original backbone, and the result of training all of it."""
         training, parent = self.request.training, digest(self.request.backbone)
         task = self.request.preparation.task
         recipe = f"{task}(epochs={number_text(training.epochs)}, seed={training.seed})"

@@ -35,16 +35,16 @@ _TRUE, _SAID = (40, 200, 90), (220, 40, 40)
 
 @dataclass(frozen=True)
 class PictureTask:
-    """A task of pictures.
+    """A task of images.
 
-    metric   by which it is judged, and the word for it in what is told of the training
-    strides  of the maps that its head reads
-    survey   the names of the classes of some data, and of each picture the largest class
+    metric   the metric, and its word in the progress of the training
+    strides  the strides of the maps that its head reads
+    survey   the names of the classes of some data, and the largest class in each image
     build    a backbone, its maps, the number of classes and a seed -> a network to train
-    finish   what was trained, its strides, and whether to leave it raw -> what is shipped
-    goal     a network to train, pictures and strides -> what it is to tell; imports torch
-    count    the label of a picture and the number of classes -> how much it holds of each
-    draw     a picture, its label, what the network tells of it, and the names -> a mistake to show
+    finish   a trained network, its strides, and whether to leave it raw -> the model to ship
+    goal     a network to train, images and strides -> the goal of its training; imports torch
+    count    the label of an image and the number of classes -> its amount of each class
+    draw     an image, its label, the network's answer, and the names -> a mistake to show
     """
 
     metric: str
@@ -62,7 +62,7 @@ class PictureTask:
 
 
 def holds_boxes(source: Given) -> bool:
-    """Whether data is pictures with boxes."""
+    """Whether the data is images with boxes."""
     return is_path(source) and Path(source).exists() and find_annotations(Path(source)) is not None
 
 
@@ -132,7 +132,7 @@ def _draw_boxes(
 
 
 def holds_masks(source: Given) -> bool:
-    """Whether data is pictures with masks."""
+    """Whether the data is images with masks."""
     return is_path(source) and has_masks(Path(source))
 
 
@@ -174,7 +174,7 @@ def _count_maps(label: Array, classes: int) -> Array:
 def _draw_maps(
     name: str, pixels: Array, label: Array, told: Shown, names: Sequence[str]
 ) -> Mistake:
-    """A picture with what the mask alone has in green, and what the answer alone has in red."""
+    """An image with missed pixels in green, and wrongly predicted ones in red."""
     assert told.mask is not None
     counts = label != IGNORED
     wrong = counts & (told.mask != label)

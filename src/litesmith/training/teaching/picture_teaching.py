@@ -1,5 +1,5 @@
-"""`retrain` for pictures in which places count: a light head on a backbone's maps, taught to find a
-user's things or to tell the class of every pixel."""
+"""`retrain` for images in which positions matter: a light head on a backbone's maps learns to find
+objects, or to predict the class of every pixel."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -54,7 +54,7 @@ _IN_MEMORY = 2_000_000_000
 
 
 class Pictures(NamedTuple):
-    """What is learned from and what is judged by."""
+    """The data to learn from, and the data to judge by."""
 
     learned: Samples
     proof: Samples
@@ -63,7 +63,7 @@ class Pictures(NamedTuple):
 
 @dataclass(frozen=True)
 class PictureJob:
-    """A network of pictures being taught: what is asked for, the backbone, and who is told."""
+    """The training of a network of images: the request, the backbone, and the progress callback."""
 
     request: Request
     whole: Model
@@ -114,8 +114,8 @@ class PictureJob:
         )
 
     def _prepare(self, seen: Surveyed) -> tuple[Preparation, tuple[str, ...]]:
-        """The preparation with a normalisation: asked for, stated by the backbone, or the one that
-        tells the classes of the largest things apart best."""
+        """The preparation with a normalisation: the requested one, the backbone's, or the one that
+        best distinguishes the classes of the largest objects."""
         asked = replace(self.request.preparation, crop=0.0)
         if asked.is_chosen:
             return asked, ()
@@ -197,7 +197,7 @@ class PictureJob:
         self.progress(look_status(look))
 
     def _gather(self, data: Samples) -> tuple[Array, Array]:
-        """All pictures as bytes, and what is in them."""
+        """All images as bytes, with their labels."""
         wanted = picture(data.model.main.inputs[0])
         assert wanted is not None
         shape = (len(data.chosen), wanted.height, wanted.width, wanted.channels)
@@ -220,7 +220,7 @@ class PictureJob:
         return _described(finished, names, made)
 
     def _counts(self, data: Samples, classes: int) -> tuple[int, ...]:
-        """How many things of each class there are, or pictures with it."""
+        """The number of objects of each class, or of images with it."""
         label = data.rows.label
         assert label is not None
         each = [self.task.count(label(index), classes) for index in data.chosen]
@@ -264,7 +264,7 @@ def _opened(source: Given, model: Model, preparation: Preparation, samples: int 
 
 
 def _opened_like(proof: Samples, model: Model) -> Samples:
-    """The same pictures for a model that answers in its own way."""
+    """The same images for a model with another output layout."""
     again = _opened(Path(proof.source), model, proof.preparation, None)
     places = {name: n for n, name in enumerate(again.rows.names)}
     chosen = tuple(places[name] for name in proof.names)
@@ -277,7 +277,8 @@ def _split(data: Samples, parts: int) -> tuple[Samples, Samples]:
 
 
 def _split_places(data: Samples, parts: int) -> tuple[Array, Array]:
-    """The places of most pictures, and of one in so many: by content, copies together."""
+    """Splits the places of images, one in `parts` apart from the others: by content, copies
+    together."""
     groups, first = data.groups.tolist(), dict[int, str]()
     for group, digest in zip(groups, data.digests, strict=True):
         first[group] = min(digest, first.get(group, digest))

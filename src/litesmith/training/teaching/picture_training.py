@@ -21,7 +21,7 @@ from litesmith.training.teaching.retrain_request import NO_TUNING, FineTuned, Re
 from litesmith.transfer.head_layers import HEAD
 from litesmith.units import number_text, time_text, total_text
 
-# Rates for a head of random weights, and for what knows something; looks without a gain.
+# The rates for a head of random weights, and for trained weights; and the patience, in evaluations.
 _RATES, _TUNING_RATES, _PATIENCE = (1e-3, 3e-3, 1e-2), (1e-4, 3e-4, 1e-3), 12
 
 
@@ -39,8 +39,8 @@ class TrainedHead(NamedTuple):
 class PictureLesson:
     """What both trainings of a network share.
 
-    strides  of the maps that the head reads
-    key      tells these trainings from those of anything else
+    strides  the strides of the maps that the head reads
+    key      distinguishes these trainings from others
     """
 
     samples: PictureSamples
@@ -74,7 +74,7 @@ class PictureLesson:
         return TrainedHead(tuned if is_better else first, first, result, (told, more))
 
     def _share(self, spent: float, trainings: int) -> Training:
-        """The settings of the next of so many trainings, with its part of the minutes."""
+        """The settings of the next of this many trainings, with its part of the minutes."""
         training = self.request.training
         if training.minutes is None:
             return training

@@ -1,6 +1,4 @@
-"""What `retrain` is asked for, what comes of it, and what it leaves on record: enough to rebuild
-its report from the record alone.
-"""
+"""The request of `retrain`, its result, and its record, which suffices to rebuild the report."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -43,7 +41,7 @@ from litesmith.transfer.head import Head
 from litesmith.transfer.labelled_data import Labelled
 from litesmith.units import number_text, plain, score_text, total_text
 
-# One item in so many of every class is held out where no other data is given to judge by.
+# One item in this many of every class is held out, where no separate data is given to judge by.
 HELD_OUT = 5
 
 NO_TUNING = "none"
@@ -55,15 +53,16 @@ def is_scratch(backbone: Path) -> bool:
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be learned, from what and how.
+    """What to learn, from what and how.
 
-    backbone   a file; else a network of the catalogue by name, which learns from random weights
+    backbone   a file; otherwise the name of a catalogue network, which learns from random weights
     at         the tensor to learn from; "" for the one before the head
     val        data to judge by; None for a part of the data
-    balance    True where every class is to count the same, however many items it has
-    fine_tune  none; last, all, or the number of layers that are trained behind the head
-    shape      sizes of the backbone's inputs, as the step `resize` takes them; its own without
-    raw        True where a detector gives what its head tells, and boxes are chosen elsewhere
+    balance    True where every class has the same weight, however many items it has
+    fine_tune  none; last, all, or the number of layers to train behind the head
+    shape      sizes of the backbone's inputs, as the step `resize` takes them; otherwise its own
+    raw        True where a detector outputs its head's predictions, and boxes are selected
+               elsewhere
     """
 
     backbone: Path
@@ -87,18 +86,18 @@ class Request:
 
     @property
     def trains(self) -> bool:
-        """True where torch is needed, and a record of what was trained."""
+        """True where torch is needed, and a record of the training."""
         is_taught = self.preparation.task in PICTURE_TASKS
         return self.is_scratch or is_taught or self.fine_tune != NO_TUNING
 
 
 class FineTuned(NamedTuple):
-    """What fine-tuning came to.
+    """The result of fine-tuning.
 
     model     the trained model; None where it is no better, and the head alone stays
-    told      how it went, in a sentence
-    before    the share that the head alone has right on samples held out from the training
-    after     the same of the trained model
+    told      the course of the training in a sentence
+    before    the head's share of right answers on samples held out from the training
+    after     the trained model's share
     """
 
     model: Model | None
@@ -109,12 +108,12 @@ class FineTuned(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """A network that was trained from random weights.
+    """A network trained from random weights.
 
-    name       as the catalogue has it, at its size
-    told       how it went, in a sentence
-    first      the loss on samples held out from the training, before it
-    best       the least that it became
+    name       its catalogue name, with its size
+    told       the course of the training in a sentence
+    first      the loss on held-out samples before the training
+    best       the least loss reached
     """
 
     model: Model
@@ -151,7 +150,7 @@ class Retrained:
 
     @property
     def sentence(self) -> str:
-        """What it comes to, in a line."""
+        """The result in one line."""
         value = score_text(self.value, "share", self.low, self.high)
         return phrase(
             "{name}: top-1 {value} on {count} items not learned from",
@@ -207,7 +206,7 @@ _TARGET = "cpu:1"
 
 
 def retrain_result(result: Retrained) -> RetrainResult:
-    """What a program wants to know: the same in the record and with --json."""
+    """The result as a program needs it; the record and --json share these fields."""
     made = result.scratch
     return RetrainResult(
         out=str(result.out),
@@ -275,8 +274,8 @@ def retrain_inside(result: Retrained) -> RetrainInside:
 
 
 def list_trials(result: Retrained) -> tuple[Trial[RetrainTrial], ...]:
-    """The head alone, and what fine-tuning made of it, where that was asked for; or the network
-    that was trained from scratch."""
+    """The head alone, and the result of fine-tuning it where that was requested; or the network
+    trained from scratch."""
     parent, own, made = _backbone_digest(result), result.digest, result.scratch
     if made is not None or result.head is None:
         told = "" if made is None else made.told
@@ -296,7 +295,7 @@ def list_trials(result: Retrained) -> tuple[Trial[RetrainTrial], ...]:
 
 
 def _backbone_digest(result: Retrained) -> str:
-    """Of the file that was given; "" where there is none."""
+    """The digest of the given file; "" where there is none."""
     return "" if result.scratch is not None else digest(result.request.backbone)
 
 
@@ -311,7 +310,7 @@ def _trial(
 
 
 def _class_shares(found: Confusion) -> Iterator[ClassShare]:
-    """How each class fares."""
+    """The result for each class."""
     counts = found.table.sum(axis=1).tolist()
     for place, name in enumerate(found.names):
         value = found.of_class(place)

@@ -79,7 +79,7 @@ _UNEVEN = 3.0
 
 
 class RetrainJob:
-    """A retraining at work: its data, its notes, and the callback that is told of them."""
+    """A retraining in progress: its data, its notes, and its callback."""
 
     def __init__(self, request: Request, progress: Progress) -> None:
         self._request, self._progress = request, progress
@@ -210,27 +210,27 @@ class RetrainJob:
         return found.at(kept)
 
     def judge(self, model: Model, proof: Labelled) -> Confusion:
-        """How a model does on what it has not seen."""
+        """Scores a model on data that it has not seen."""
         return confusion(model, proof, lambda done, of: self.show("judging", done, of))
 
 
 def default_out(backbone: Path) -> Path:
-    """Where the result goes, unless it is said."""
+    """The default path of the result."""
     if is_scratch(backbone):
         return Path(f"{catalogue_room().parse(str(backbone)).name}-trained.tflite")
     return Path(f"{backbone.stem}-retrained.tflite")
 
 
 def default_training(backbone: Path, task: str = "") -> Training:
-    """How it is trained, unless it is said: random weights need longer."""
+    """The default training: random weights need more."""
     if task in PICTURE_TASKS:
         return Training(epochs=PICTURE_EPOCHS)
     return Training(epochs=SCRATCH_EPOCHS) if is_scratch(backbone) else Training()
 
 
 def choose_task(asked: str, data: Given) -> str:
-    """The task that is learned: as asked, else detection where the data is pictures with boxes,
-    segmentation where it is pictures with masks; "" for what has classes."""
+    """The task to learn: the requested one; otherwise detection for images with boxes, and
+    segmentation for images with masks; "" for data with classes."""
     if asked not in ("", *TAUGHT):
         raise BadInput(
             "{task}: no head is taught for it; there are {tasks}",
@@ -280,7 +280,7 @@ def teach_classes(request: Request, progress: Progress = silent) -> Retrained:
 
 
 def _from_scratch(request: Request, progress: Progress) -> Retrained:
-    """The same with a network of the catalogue that knows nothing yet."""
+    """Retrains a network of the catalogue from random weights."""
     refuse_early(request)
     from litesmith.training.teaching.from_scratch import normalised, opened, trained
 
@@ -310,7 +310,7 @@ def _from_scratch(request: Request, progress: Progress) -> Retrained:
 def _fine_tune(
     job: RetrainJob, result: Retrained, features: Model
 ) -> tuple[Model | None, Retrained]:
-    """The trained model and what is said of it; None where the head alone is as good."""
+    """The trained model and the result about it; no model where the head alone is as good."""
     from litesmith.training.teaching.finetune import fine_tuned
 
     tuned = fine_tuned(features, result.learned, result.request, job.watch)
@@ -340,7 +340,7 @@ def refuse_early(request: Request) -> None:
 
 
 def _refuse_unknown(backbone: Path) -> None:
-    """A name that is neither that of a file nor of a network."""
+    """Refuses a name that belongs neither to a file nor to a network."""
     if backbone.exists() or backbone.suffix == ".tflite":
         return
     found = find_catalogue_room()
@@ -357,7 +357,7 @@ def _refuse_unknown(backbone: Path) -> None:
 
 
 def _refuse_unlearnable(request: Request) -> None:
-    """What makes no sense, or cannot be done, with a network that begins with random weights."""
+    """Refuses requests that make no sense, or are impossible, with random initial weights."""
     name = catalogue_room().parse(str(request.backbone)).name
     for option, is_given in (
         ("at", bool(request.at)),
@@ -403,7 +403,7 @@ def _is_integer_inside(model: Model) -> bool:
 
 
 def _way_to_float(model: Model) -> str:
-    """How a quantized model becomes a backbone."""
+    """How a quantized model becomes a backbone, in words."""
     unpacked = Rewrite(unpack=True).apply(model, Context()).model
     if not integer_tensors(unpacked):
         return phrase(
@@ -427,7 +427,7 @@ def _plain(features: Model, model: Model) -> Model:
 
 
 def _labelled_model(model: Model, learned: Labelled) -> Model:
-    """The model, which says how its input is made and what its classes are called."""
+    """The model with metadata: how its input is prepared, and the names of its classes."""
     told = describe(model, _described(model, learned), learned.names, words=_words(model, learned))
     if not _has_clips(learned):
         return told
@@ -436,7 +436,7 @@ def _labelled_model(model: Model, learned: Labelled) -> Model:
 
 
 def _described(model: Model, learned: Labelled) -> list[Described]:
-    """What the result says of its input: the normalisation that it was made with."""
+    """The metadata of the result's input: the normalisation of its training."""
     made = learned.data.preparation
     wanted = picture(model.main.inputs[0])
     if _has_clips(learned):

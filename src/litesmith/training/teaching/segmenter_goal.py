@@ -1,4 +1,4 @@
-"""What a segmenter is to tell of pictures: the class of every pixel, judged by mean IoU."""
+"""What a segmenter should predict for images: the class of every pixel, judged by mean IoU."""
 
 # pyright: reportUnknownMemberType=false
 # torch leaves parts of its types open.
@@ -39,7 +39,7 @@ class SegmenterGoal:
         return each / (wanted != IGNORED).sum().clamp_min(1)
 
     def count(self, told: Sequence[torch.Tensor], places: torch.Tensor) -> list[Array]:
-        """How many pixels of each class were told to be of each."""
+        """The number of pixels of each class that were predicted as each class."""
         (scores,), wanted = told, self._maps[places].long()
         known = wanted != IGNORED
         pairs = wanted[known] * self._classes + scores.argmax(dim=-1)[known]

@@ -1,8 +1,8 @@
-"""Sizes that stay free: the same source lowered at two sizes shows what depends on them.
+"""Sizes that stay free: lowering the same source at two sizes shows what depends on them.
 
-Where the two models differ in nothing but one size of a RESHAPE each, that size can be left to
-LiteRT (−1), and the input's dimension can be marked as free. Any other difference is a number that
-was computed from the size, and the size has to stay what it is.
+Where the two models differ in nothing but one size of each RESHAPE, that size can be left to LiteRT
+(−1), and the input's dimension can be marked as free. Any other difference is a number computed
+from the size, and the size must stay fixed.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,8 @@
 """Float ops between DEQUANTIZE and QUANTIZE, computed on the integers at the scales of the source.
 
-A source says which numbers its integers stand for, and leaves the arithmetic to whoever runs it.
-What LiteRT has a kernel for is computed on int8; uint8 is int8 with the zero point moved by 128.
-What has none stays float, with conversions around it, and is told with the reason.
+A source states which numbers its integers stand for, and leaves the arithmetic to its runtime. Ops
+with a LiteRT kernel are computed on int8; uint8 is int8 with the zero point moved by 128. Other ops
+stay float, with conversions around them, and the reason is reported.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ from litesmith.phrases import Phrase, phrase
 # XNNPACK does not open a model in which a step of the products is 256 steps of the output.
 _MOST_RATIO = 255
 _LEAST_RATIO = 2.0**-31
-# A step of an intermediate result that is coarser than that of the result would lose digits.
+# An intermediate step coarser than the result's by more than this factor would lose digits.
 _COARSER = 1.05
 # Smaller constants are not worth an op of their own.
 _WORTH_STORING = 1024
@@ -96,7 +96,7 @@ def _code_places(op: Op) -> list[int]:
 
 
 def _told_codes(graph: Graph) -> Graph:
-    """The graph in which codes that were only moved say what they stand for, too."""
+    """The graph in which codes that were only moved state their meaning, too."""
     swap: dict[Tensor, Tensor] = {}
     ops: list[Op] = []
     for op in graph.ops:
@@ -117,7 +117,8 @@ def _told_codes(graph: Graph) -> Graph:
 
 
 def _explicit_frame(op: Op) -> Op:
-    """A frame of code 0: where a scale is told, the runtime would take the zero point for it."""
+    """A frame of code 0 made explicit: where there is a scale, the runtime would take the zero
+    point instead."""
     source = op.inputs[0]
     if (
         op.kind != "PAD"
@@ -179,7 +180,8 @@ class _Walk:
     # What is asked for
 
     def _wishes(self) -> dict[Tensor, Tensor]:
-        """Float tensors of which only the codes are read, with the int8 tensor of those."""
+        """Float tensors of which only the codes are read, each with the int8 tensor of
+        these codes."""
         wanted: dict[Tensor, Tensor] = {}
         for op in reversed(self._graph.ops):
             if op.kind == "QUANTIZE" and _is_coded(op.outputs[0]) and op.inputs[0] is not None:
@@ -357,7 +359,7 @@ class _Walk:
         )
 
     def _activation(self, op: Op, result: Tensor) -> Op | None:
-        """The activation that alone reads what the op makes, where the op can apply it."""
+        """The activation that is the only reader of the op's output, where the op can apply it."""
         readers = self._readers.get(op.outputs[0], [])
         if not OPS[op.kind].fuses_activation or len(readers) != 1:
             return None
@@ -382,7 +384,7 @@ class _Walk:
         return found
 
     def _pick(self, op: Op, places: Sequence[int], wish: Tensor | None) -> None:
-        """An op whose results are some of its values: all at one scale."""
+        """Handles an op whose results are some of its values: all at one scale."""
         known = [self._twins[t] for p in places if (t := op.inputs[p]) in self._twins]
         form = known[0].quant
         constants = [t for p in places if (t := op.inputs[p]) and t.is_const]
@@ -422,7 +424,7 @@ class _Walk:
         return bool(np.all(exact | beyond if row.is_commutative or windows else exact))
 
     def _at_scale(self, op: Op, tensor: Tensor, form: Quant, rounded: bool) -> Tensor:
-        """A tensor at a scale; what is rounded to it in the end can be rounded now."""
+        """A tensor at a scale; what is finally rounded to it can be rounded now."""
         if tensor.is_const:
             if not rounded and not self._has_codes(op, tensor, form):
                 raise Stays(phrase("a constant of it is none of the codes"))
@@ -436,7 +438,7 @@ class _Walk:
         return moved
 
     def _move_same(self, op: Op, places: Sequence[int], wish: Tensor) -> None:
-        """An op whose kernel keeps the scale of its data."""
+        """Handles an op whose kernel keeps the scale of its data."""
         source = self._own_forms(op, places)[places[0]]
         if same_quant(source.quant, wish.quant):
             self._emit(op, {places[0]: source}, wish)
@@ -453,7 +455,7 @@ class _Walk:
         )
 
     def _move_fixed(self, op: Op, places: Sequence[int], wish: Tensor) -> None:
-        """An op whose kernel dictates the scale of its result."""
+        """Handles an op whose kernel dictates the scale of its result."""
         scale, zero = OPS[op.kind].fixed["int8"]
         if scale > _COARSER * _step(wish):
             raise Stays(phrase("its result has a finer scale than its kernel makes"))
@@ -510,7 +512,7 @@ def _stays_inside(op: Op, source: Tensor) -> bool:
 
 
 def _as_depthwise(op: Op, source: Tensor) -> tuple[Op, dict[int, Tensor]]:
-    """A mean over windows as a product, whose kernel has a scale for its result."""
+    """A mean over windows as a depthwise convolution, whose kernel has a scale for its result."""
     assert op.options is not None
     sizes = [op.options.integer(name) for name in ("filter_height", "filter_width")]
     channels, count = source.shape[-1], sizes[0] * sizes[1]

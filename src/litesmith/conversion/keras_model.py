@@ -1,13 +1,13 @@
 """A Keras 3 model, live or in a `.keras` file, as a `SourceModel`: by torch, without TensorFlow.
 
-On its torch backend a Keras model is a torch module, so it goes the way of `torch_program.py`.
+On its torch backend a Keras model is a torch module, so it takes the path of `torch_program.py`.
 Keras' own export to ONNX is not used: on torch it is torch's exporter, and on the other backends it
-needs TensorFlow or JAX. Channels lie last in Keras; its layers turn them for torch's kernels
-and back, and `relayout` takes both turns out.
+needs TensorFlow or JAX. Channels come last in Keras; its layers turn them for torch's kernels and
+back, and `relayout` removes both turns.
 
-A `.keras` file names the classes it is made of. Before Keras opens it (in safe mode, which alone
-has been deceived more than once), every name is looked at: only Keras' own layers, operations and
-what they are configured with are built, no Lambda layer and no other function.
+A `.keras` file names the classes that it is made of. Before Keras opens the file (in safe mode,
+which by itself has been deceived more than once), every name is checked: only Keras' own layers,
+operations and their configurations are built, no Lambda layer and no other function.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Sizes = Mapping[str, Sequence[int]]
 Json = dict[str, object]
 
-# Where the classes of a file may come from.
+# The modules from which the classes of a file may come.
 _ROOMS = tuple(
     f"keras.{inner}{room}"
     for inner in ("", "src.")
@@ -55,10 +55,11 @@ _PLAIN = {"DTypePolicy", "DTypePolicyMap", "Functional", "Model", "Sequential"}
 # Layers that run code of other tools, or of the file.
 _FOREIGN = {"FlaxLayer", "JaxLayer", "Lambda", "TFSMLayer", "TorchModuleWrapper", "__lambda__"}
 
-# Of the whole model, not built when it is loaded to run; of a model inside it, Keras builds it.
+# Part of the whole model that is not built when it is loaded to run; Keras builds it for inner
+# models.
 _UNUSED = "compile_config"
 
-# No description of a network is longer; what claims to be, unpacks to more than is there.
+# No description of a network is longer; a longer claim unpacks to more than is there.
 _MOST_CONFIG_BYTES = 1 << 28
 
 
@@ -114,7 +115,7 @@ def _on_torch(source: str) -> ModuleType:
 
 
 def _sizes(name: str, shape: Sequence[int | None], given: Sizes) -> tuple[int, ...]:
-    """The sizes of an input: as told, else with a batch of one."""
+    """The sizes of an input: as given, otherwise with a batch of one."""
     if name in given:
         return tuple(given[name])
     if None in shape[1:]:

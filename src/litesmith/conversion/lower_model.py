@@ -24,7 +24,7 @@ Sizes = Mapping[str, Sequence[int]]
 # The metadata that holds the digest of a model's source.
 SOURCE_DIGEST = "litesmith_source"
 
-# The first and the last opset whose operators the rules mean.
+# The first and the last opset that the rules cover.
 _OLDEST, _NEWEST = 7, 28
 
 _BEFORE = "cleanup | fold"
@@ -36,11 +36,11 @@ _GUESSES = (64, 128, 224, 256, 320, 512)
 
 @dataclass(frozen=True, eq=False)
 class Lowered:
-    """A model, and what was left of the source where there is none.
+    """A model, and the unsupported part of the source where there is none.
 
     model   the ops of the source, in its own order of axes
-    left    the nodes that LiteRT has no form for
-    notes   what the user is to know
+    left    the nodes without a form in LiteRT
+    notes   what the user should know
     wanted  inputs that would have to be fixed
     """
 
@@ -90,7 +90,7 @@ def lowered(
 def _told(
     graph: SourceGraph, shapes: Mapping[str, tuple[int, ...]]
 ) -> Mapping[str, tuple[int, ...]]:
-    """What the source says of its values' shapes, which holds for the sizes that it has itself."""
+    """The shapes of values that the source states, which hold for its own sizes."""
     kept = all(
         not isinstance(said, int) or said == size
         for value in graph.inputs
@@ -110,7 +110,7 @@ def _fixed(lower: Lowering, value: Value, given: Array) -> Tensor:
 
 
 def refuse_types(source: SourceModel) -> None:
-    """Raises on what LiteRT does not compute with, and on operators older than the rules."""
+    """Raises on types in which LiteRT does not compute, and on operators older than the rules."""
     if source.opset < _OLDEST:
         raise BadInput(
             "opset {opset} is older than {oldest}; bring it forward: onnx.version_converter, or "
@@ -171,8 +171,8 @@ def _shape(value: Value, given: Sizes) -> tuple[int, ...]:
 
 
 def with_sizes(source: SourceModel, given: Sizes, constants: Mapping[str, Array]) -> Lowered:
-    """The source lowered in the sizes that are given; what is free in it stays free, where what
-    follows from the sizes can follow in LiteRT too."""
+    """The source lowered in the given sizes. Free sizes stay free, where everything that follows
+    from them can also be computed in LiteRT."""
     known = {v.name: v for v in source.graph.inputs}
     for name, wanted in given.items():
         _refuse_sizes(known, name, wanted)
@@ -204,7 +204,7 @@ def with_sizes(source: SourceModel, given: Sizes, constants: Mapping[str, Array]
 
 
 def _spread(source: SourceModel, given: Sizes, constants: Mapping[str, Array]) -> Sizes:
-    """The sizes that are given, with those of inputs whose free sizes have the same names."""
+    """The given sizes, applied to all inputs whose free sizes have the same names."""
     named = {
         symbol: size
         for value in source.graph.inputs
@@ -244,7 +244,8 @@ def _freed(
     """The model with every size free that another size shows to be so."""
     assert base.model is not None
     model, notes = base.model, list(base.notes)
-    # The batch last: a RESHAPE can leave one size open, and one sample at a time is what most want.
+    # The batch comes last: a RESHAPE can leave one size open, and most users want one sample at a
+    # time.
     for symbol, size in sorted(guess.items(), key=lambda pair: pair[0] in batch):
         other_sizes = _sized(source, given, {**guess, symbol: size * 2 if size > 1 else 3})
         other = lowered(source, other_sizes, constants).model

@@ -103,7 +103,7 @@ SCHEMA: Schema = {
     },
 }
 
-# The domains whose operators are ONNX's own.
+# The domains of ONNX's own operators.
 OWN_DOMAINS = ("", "ai.onnx")
 
 _FLOAT, _INT, _STRING, _TENSOR, _GRAPH, _FLOATS, _INTS, _STRINGS = 1, 2, 3, 4, 5, 6, 7, 8
@@ -174,7 +174,7 @@ def _graph(message: Message, source: Path, functions: Functions) -> SourceGraph:
 
 
 def _told_shapes(messages: Sequence[Message]) -> dict[str, tuple[int, ...]]:
-    """The shapes of values that the file tells, without those that have a free size."""
+    """The shapes of values that the file states, without those that have a free size."""
     values = [_value(message) for message in messages]
     whole = {v.name: tuple(s for s in v.sizes or () if isinstance(s, int)) for v in values}
     return {
@@ -350,8 +350,8 @@ def _value(message: Message) -> Value:
 
 
 def _size(message: Message, name: str, place: int) -> int | str:
-    """A size, or the name of a free one; of those without a name only the first, the batch, is
-    taken to be that of other tensors too."""
+    """A size, or the name of a free one. Of unnamed sizes, only the first, the batch, is assumed to
+    be shared by other tensors."""
     size = message.integer("dim_value", -1)
     if size >= 0 and "dim_value" in message.fields:
         return size
@@ -471,7 +471,7 @@ def _external(message: Message, source: Path) -> memoryview:
 
 
 def _is_beside(place: Path, source: Path) -> bool:
-    """True of what lies in the model's folder or below it. A link leads to there, or to where the
+    """True for files in the model's folder or below it. A link must lead there, or to where the
     model itself is a link to, as in the cache of a hub."""
     real, link = (Path(os.path.realpath(one)) for one in (place, source))
     return real.is_relative_to(os.path.realpath(source.parent)) or (

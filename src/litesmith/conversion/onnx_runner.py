@@ -1,9 +1,10 @@
-"""What the source itself gives for some inputs, run in a process of its own.
+"""The source's own outputs for some inputs, computed in a process of its own.
 
-    python -m litesmith.conversion.onnx_runner SOURCE.onnx inputs.npz outputs.npz [NAME …]
+python -m litesmith.conversion.onnx_runner SOURCE.onnx inputs.npz outputs.npz [NAME …]
 
-The names are further values to tell, beside the outputs. onnxruntime judges where it is installed
-and knows the file's version and operators, else the reference implementation of the onnx package.
+The names are further values to return, beside the outputs. onnxruntime computes them where it is
+installed and knows the file's version and operators, otherwise the reference implementation of the
+onnx package.
 """
 
 import json
@@ -35,7 +36,8 @@ _LONGEST = 240  # characters of a reason: onnxruntime's begin with the place in 
 
 
 class Judged(NamedTuple):
-    """The outputs of a source for each of some inputs: who computed them, the memory that took."""
+    """The outputs of a source for each of some inputs, the runtime that computed them, and its
+    memory."""
 
     judge: str
     values: list[dict[str, Array]]
@@ -52,10 +54,10 @@ def _installed() -> list[str]:
 
 
 class OnnxJudge:
-    """Runs an .onnx file in children.
+    """Runs an .onnx file in child processes.
 
-    name   who ran it last, or will be asked first; "" where nobody can be
-    bytes  the most memory that a child took; 0 before the first
+    name   the runtime that ran it last, or will be asked first; "" where there is none
+    bytes  the most memory that a child used; 0 before the first run
     """
 
     def __init__(self, source: Path) -> None:
@@ -192,7 +194,7 @@ def _reference(source: str, samples: Samples, more: Sequence[str]) -> Any:
 
 
 def _plain(value: Any) -> Array:
-    """As a type that numpy itself has."""
+    """The value in one of numpy's own types."""
     array = np.asarray(value)
     return array.astype(np.float32) if array.dtype.kind == "V" else array
 

@@ -1,4 +1,4 @@
-"""What a user hands over to be converted: as nodes, with what runs it."""
+"""The user's source to convert: as nodes, with a way to run it."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -21,12 +21,12 @@ Sizes = Mapping[str, Sequence[int]]
 class Opened(NamedTuple):
     """A source.
 
-    name   what it is called
-    path   its file; None for what lives in memory
-    run    what it gives for inputs
-    judge  who runs it; "" where nobody can
+    name   its name in messages
+    path   its file; None for a source in memory
+    run    computes its outputs for inputs
+    judge  the runtime that runs it; "" where there is none
     bytes  the most memory that running it took in processes of its own
-    example  inputs that it is known to run on
+    exampleinputs on which it is known to run
     """
 
     name: str

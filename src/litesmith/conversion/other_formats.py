@@ -1,4 +1,4 @@
-"""What to do with files of other tools: those that are converted here, and the way for the rest."""
+"""Advice for files of other tools: those converted here, and the way for the rest."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 from litesmith.errors import BadInput
 from litesmith.phrases import phrase
 
-# Suffixes of files that are converted here, and what each needs.
+# Suffixes of files that are converted here, and the package that each needs.
 CONVERTED = {".onnx": "", ".pt2": "torch", ".keras": "keras"}
 
 

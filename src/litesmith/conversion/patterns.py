@@ -13,7 +13,7 @@ from litesmith.ir.types import Array
 
 
 class _Parts:
-    """A graph's nodes by what they make, and who reads what."""
+    """A graph's nodes by their outputs, and the readers of each value."""
 
     def __init__(self, graph: SourceGraph) -> None:
         self.makers = {name: node for node in graph.nodes for name in node.outputs if name}
@@ -38,7 +38,7 @@ class _Parts:
         return node if node is not None and node.kind == kind and not node.domain else None
 
     def is_inner(self, node: Node) -> bool:
-        """True where one node alone reads what the node makes."""
+        """True where a single node reads the node's output."""
         name = node.outputs[0]
         return len(self.readers.get(name, ())) == 1 and name not in self.leaving
 
@@ -84,7 +84,7 @@ def _gelu(parts: _Parts, node: Node) -> Node | None:
 
 
 def _without_half(parts: _Parts, node: Node) -> list[list[tuple[str, str]]]:
-    """Pairs of factors whose product, halved, the node is."""
+    """Pairs of factors whose product, halved, is the node."""
     found: list[list[tuple[str, str]]] = []
     for a, b in parts.operands(node):
         product = parts.maker(b, "Mul")
@@ -153,7 +153,7 @@ def _folded(parts: _Parts, node: Node, rank: int) -> _Folded | None:
 
 
 def _pixel_shuffle(parts: _Parts, node: Node) -> Node | None:
-    """Six dimensions and back: what DepthToSpace says in one."""
+    """Six dimensions and back, which DepthToSpace does in one op."""
     found = _folded(parts, node, 6)
     modes: dict[tuple[int, ...], tuple[str, int, int]] = {
         (0, 1, 4, 2, 5, 3): ("CRD", 2, 3),
@@ -195,7 +195,7 @@ _PATTERNS: tuple[Callable[[_Parts, Node], Node | None], ...] = (
 
 
 def joined(graph: SourceGraph) -> SourceGraph:
-    """The graph with what was shattered as one node each; pieces that nobody reads are gone."""
+    """The graph with each shattered pattern as one node; pieces that nobody reads are gone."""
     return _with_ordered_channels(_joined(_without_copies(graph)))
 
 
@@ -251,7 +251,7 @@ def _is_crossed(node: Node) -> bool:
 
 
 def _without_copies(graph: SourceGraph) -> SourceGraph:
-    """The graph whose nodes read what was copied instead of the copy."""
+    """The graph whose nodes read the original instead of a copy."""
     leaving = {value.name for value in graph.outputs}
     copies = {
         node.outputs[0]: node.inputs[0]

@@ -12,13 +12,13 @@ from litesmith.ir.types import Array, Model, Op, Tensor
 from litesmith.passes.tidy.axis_order import first, last
 from litesmith.run.session import Session
 
-# What float32 may lose in any case, of an output's largest value.
+# The loss that float32 is always allowed, relative to an output's largest value.
 _LEAST = 1e-4
-# How much more than a change of the inputs in their last digits a difference may be.
+# How many times larger a difference may be than the effect of changing the inputs' last digits.
 _TIMES = 50.0
 _LAST_DIGITS = 1e-6
 _HALF_DIGITS = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
-# The same for a change of the constants, which all take part, as each sum's rounding does.
+# The same for a change of the constants, all of which take part, as each sum's rounding does.
 _TIMES_NUDGED = 10.0
 _NUDGE = 2e-7
 # The same where the model computes in integers: of a change of the inputs by half a code, and of
@@ -78,7 +78,7 @@ def made_inputs(
 
 
 def _told(example: Inputs | None, tensor: Tensor, shape: Sequence[int]) -> Array | None:
-    """What the example has for an input, unless it is all the same, which says nothing."""
+    """The example's values for an input, unless they are all equal, which proves nothing."""
     given = (example or {}).get(tensor.name)
     if given is None or given.shape != tuple(shape) or not given.size:
         return None
@@ -86,8 +86,8 @@ def _told(example: Inputs | None, tensor: Tensor, shape: Sequence[int]) -> Array
 
 
 def _table_rows(model: Model) -> dict[Tensor, int]:
-    """How many rows the smallest table has that an input, or what is computed from it in integers,
-    looks up: an index beyond them is an error of the source."""
+    """The number of rows in the smallest table that each input, or integers computed from it,
+    indexes: larger indices are errors of the source."""
     origins = {tensor: {tensor} for tensor in model.main.inputs if _is_whole(tensor)}
     rows: dict[Tensor, int] = {}
     for op in model.main.ops:
@@ -140,7 +140,7 @@ def differences(
 
 
 def _least(half: str) -> float:
-    """What a source may lose in any case that rounds every value to the digits it has."""
+    """The loss that is always allowed to a source that rounds every value to its own digits."""
     return 4 * _HALF_DIGITS[half] if half in _HALF_DIGITS else _LEAST
 
 
@@ -180,7 +180,7 @@ def _allow(
     nudged: Mapping[str, Array],
     sizes: Mapping[str, float],
 ) -> Difference:
-    """The difference, allowed what other last digits inside the model explain."""
+    """The difference, with the allowance that other last digits inside the model explain."""
     ours = found[one.output]
     moved = _relative(_apart(nudged[one.output], ours), ours, sizes[one.output])
     return one._replace(allowed=max(one.allowed, _TIMES_NUDGED * moved))
@@ -210,7 +210,7 @@ def code_steps(model: Model) -> CodeSteps:
 
 
 def _jittered(inputs: Inputs, steps: CodeSteps, digits: float) -> dict[str, Array]:
-    """The inputs with other last digits; those that are rounded, by up to half a code away."""
+    """The inputs with other last digits; rounded inputs change by up to half a code."""
     random = np.random.default_rng(1)
     made: dict[str, Array] = {}
     for name, a in inputs.items():

@@ -1,7 +1,7 @@
 """The wire format of protobuf, read by a table: views on the bytes, nothing copied, nothing run.
 
-A message is read as a dictionary of lists, by the names of its fields; what the table does not name
-is skipped. Whatever does not fit is refused as a damaged file.
+A message is read as a dictionary of lists, by the names of its fields; fields that the table does
+not name are skipped. Whatever does not fit is refused as a damaged file.
 """
 
 import struct
@@ -18,7 +18,7 @@ _DEEPEST = 60
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
-# What a field holds: the name of a message, or one of int, float, double, text, bytes.
+# The content of a field: the name of a message, or one of int, float, double, text, bytes.
 Schema = Mapping[str, Mapping[int, tuple[str, str]]]
 
 
@@ -36,7 +36,7 @@ class Message:
         return found[-1] if found else None
 
     def array(self, name: str) -> Array:
-        """All numbers of a field, those that came packed among them."""
+        """All numbers of a field, including packed ones."""
         found = [np.atleast_1d(np.asarray(v)) for v in self.fields.get(name, ())]
         return np.concatenate(found) if found else np.zeros(0)
 
@@ -81,7 +81,7 @@ def read_message(data: memoryview, kind: str, schema: Schema, depth: int = 0) ->
 def _values(
     raw: int | memoryview, wire: int, holds: str, schema: Schema, depth: int
 ) -> list[object]:
-    """What a field holds, read as its kind says; numbers may come packed, many in one field."""
+    """The content of a field, by its kind; numbers may be packed, many in one field."""
     if holds in schema:
         return [read_message(_blob(raw), holds, schema, depth + 1)]
     if holds == "bytes":

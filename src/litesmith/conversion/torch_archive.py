@@ -1,12 +1,12 @@
-"""Files that torch writes. A `.pt2` is read without running anything that lies in it.
+"""Files that torch writes. A `.pt2` is read without running anything in it.
 
 `torch.export.load` may not be used on a file of unknown origin: it unpickles the example inputs
-(with `weights_only=False` where the safe way fails), weights and constants that are marked as
-pickled, and objects; it evaluates sizes as Python expressions by sympy, imports modules that the
-structure of inputs names, and looks up any function below `torch` by a node's target. So the
-archive is read here: the program is JSON, checked against lists of what may stand in it, weights
-are raw bytes and stay views on the mapped file, and example inputs are not read at all. Only then
-does torch build the program of it. Pickles, which all other files of torch are, are refused.
+(with `weights_only=False` where the safe way fails), weights and constants marked as pickled, and
+objects; it evaluates sizes as Python expressions by sympy, imports modules named in the structure
+of inputs, and looks up any function below `torch` by a node's target. So the archive is read here:
+the program is JSON, checked against lists of what may occur in it; weights are raw bytes and stay
+views on the mapped file; and example inputs are not read at all. Only then does torch build the
+program. Pickles, which all other files of torch are, are refused.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -38,7 +38,7 @@ _TARGETS = re.compile(
     r"|torch\.ops\.higher_order\.(cond|while_loop|wrap_with_set_grad_enabled)"
 )
 
-# What torch writes of a size that is free: numbers, symbols and these functions.
+# The words in torch's expression of a free size: numbers, symbols and these functions.
 _WORDS = re.compile(r"[A-Za-z_]\w*")
 _SYMBOLS = re.compile(
     r"[suz]+f?\d+|FloorDiv|Mod|PythonMod|Max|Min|CeilDiv|CleanDiv|ModularIndexing|Where|Eq|Ne"
@@ -74,7 +74,7 @@ class _Archive(NamedTuple):
 
 
 def load_program(path: Path) -> ExportedProgram:
-    """The program in a .pt2 file, without running what lies in it."""
+    """The program in a .pt2 file, without running anything in it."""
     archive = _open(path)
     models = [n for n in archive.parts if n.startswith("models/") and n.endswith(".json")]
     if len(models) != 1:
@@ -178,7 +178,7 @@ def _items(value: object) -> Iterator[tuple[str, object]]:
 
 
 def _check(path: Path, program: Json) -> None:
-    """Refuses what could run as code once torch builds the program."""
+    """Refuses anything that could run as code once torch builds the program."""
     for key, value in _items(program):
         if key == "target" and isinstance(value, str) and _is_bad_target(program, value):
             raise _refused(path, value)
@@ -240,7 +240,7 @@ def _refused(path: Path, what: object) -> BadInput:
 
 
 def _strip(program: Json) -> None:
-    """Leaves out what is not needed: conditions in Python's words, and what nodes remember."""
+    """Removes what is not needed: conditions as Python text, and what nodes remember beyond their module."""
     program["guards_code"] = []
     for key, value in list(_items(program)):
         for node in _nodes(key, value):

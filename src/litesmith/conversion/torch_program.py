@@ -44,10 +44,10 @@ from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.types import Array
 from litesmith.phrases import phrase
 
-# What the nodes mean that are written here.
+# The opset whose meaning the written nodes have.
 OPSET = 23
 
-# Operators that check what is known and make nothing.
+# Operators that check known facts and produce nothing.
 _CHECKS = ("_assert", "sym_constrain", "_assert_async", "_assert_tensor_metadata", "_assert_scalar")
 
 # Operators that call graphs of their own.
@@ -57,9 +57,9 @@ _TYPES = ("float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "
 
 
 class TorchSource(NamedTuple):
-    """A source, and what runs it: the outputs by name, with other values that are asked for.
+    """A source, and the function that runs it: the outputs by name, with further requested values.
 
-    example  the inputs that it was exported with, as far as they are known
+    example  the inputs with which it was exported, as far as they are known
     """
 
     model: SourceModel
@@ -89,7 +89,7 @@ def exported(module: torch.nn.Module, example: object) -> ExportedProgram:
 def read_program(
     program: ExportedProgram, sizes: Mapping[str, Sequence[int]] | None = None
 ) -> TorchSource:
-    """An exported program; sizes that it leaves free are fixed, as told or as in its example."""
+    """Reads an exported program; free sizes are fixed, as given or as in its example."""
     with _silence(), torch.no_grad():
         fixed = _fixed(program, sizes or {})
         try:
@@ -128,7 +128,7 @@ def _evaluating(module: torch.nn.Module) -> Generator[None]:
 
 @contextmanager
 def _silence() -> Generator[None]:
-    """Without torch's own words: what is wrong is told in one line."""
+    """Silences torch's own messages: errors become one line."""
     level = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
@@ -145,7 +145,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _table() -> dict[Any, Any]:
-    """Torch's decompositions of what has no row."""
+    """Torch's decompositions for operators without a row."""
     return {
         op: made
         for op, made in torch.export.default_decompositions().items()
@@ -220,7 +220,7 @@ class _Reading:
         return SourceModel(graph, OPSET, f"torch {torch.__version__}", tuple(self.notes))
 
     def run(self, samples: Sequence[Inputs], more: Sequence[str]) -> list[dict[str, Array]]:
-        """What torch itself makes of inputs: the outputs, and other values by their names."""
+        """Torch's own results for inputs: the outputs, and other values by name."""
         return [self._run(inputs, more) for inputs in samples]
 
     def _run(self, inputs: Inputs, more: Sequence[str]) -> dict[str, Array]:
@@ -348,7 +348,8 @@ class _Reading:
         self.writer.nodes.append(Node(kind, names, outputs, settings, place, "torch"))
 
     def _made(self, step: Step) -> tuple[tuple[str, ...], tuple[Ref, ...]]:
-        """The names of what a step makes, "" for what nobody reads, and what it is like."""
+        """The names of a step's outputs, "" for those that nobody reads, and their types and
+        shapes."""
         value = step.meta.get("val")
         if not isinstance(value, tuple | list):
             self.names.setdefault(step, "")
@@ -455,7 +456,7 @@ def _array(tensor: torch.Tensor) -> Array:
 
 
 def _place(step: Step) -> str:
-    """Where a message says the call is: the module, and the call in it."""
+    """The place of a call in messages: the module, and the call in it."""
     stack = step.meta.get("nn_module_stack")
     if not stack:
         return step.name

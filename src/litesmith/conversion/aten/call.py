@@ -14,7 +14,7 @@ from litesmith.ir.types import Array
 
 
 class NotWritten(LitesmithError):
-    """A call that has no form in ONNX's operators; the message says why, and what to do."""
+    """A call that ONNX's operators cannot express; the message says why, and what to do."""
 
 
 class Ref(NamedTuple):
@@ -52,7 +52,7 @@ class Writer:
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """A call; `outputs` are names, "" for what nobody reads, `made` what they are like."""
+    """A call. `outputs` are names, "" for outputs that nobody reads; `made` describes them."""
 
     writer: Writer
     kind: str
@@ -136,7 +136,8 @@ class Call:
     # What is written for it
 
     def end(self, kind: str, *inputs: str | Array, **settings: Setting) -> None:
-        """The node whose outputs are the call's; a kind of no ONNX has its domain in front."""
+        """Writes the node whose outputs are the call's; a kind outside ONNX has its domain in
+        front."""
         self._write(kind, inputs, self.outputs, settings)
 
     def step(self, kind: str, *inputs: str | Array, **settings: Setting) -> str:

@@ -92,7 +92,7 @@ def _repeated(call: Call, ref: Ref, heads: int) -> str:
     return call.step("Gather", ref.name, call.whole(places.tolist()), axis=ref.rank - 3)
 
 
-# What is not seen: far below any score, and still a number, as 0 × inf is none.
+# The score of a masked place: far below any other, and finite, because 0 × inf is NaN.
 _UNSEEN = -1e30
 
 
@@ -195,7 +195,7 @@ def pool(kind: str, count: int) -> Row:
 
 
 def _with_places(call: Call, count: int, settings: dict[str, Setting]) -> None:
-    """A pool that tells where the largest values lie: torch counts in each image anew."""
+    """A pool that also returns the places of its maxima, which torch counts anew in each image."""
     x = call.ref("self")
     if x.rank != count + 2:
         raise NotWritten("the places of the largest values of one sample alone; give it a batch")
@@ -248,7 +248,7 @@ def adaptive_average(call: Call) -> None:
 
 
 def _shares(size: int, wanted: int) -> Array:
-    """How much of each old value is in each new one: shape (wanted, size)."""
+    """The weight of each old value in each new one: shape (wanted, size)."""
     matrix = np.zeros((wanted, size), np.float32)
     for row in range(wanted):
         begin, end = row * size // wanted, -(-(row + 1) * size // wanted)
@@ -333,7 +333,7 @@ def _scales(call: Call, count: int) -> tuple[float, ...] | None:
 
 # Cells
 
-# Where each of torch's gates lies among ONNX's.
+# The position of each of torch's gates among ONNX's.
 _GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2), "RNN": (0,)}
 
 

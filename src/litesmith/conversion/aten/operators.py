@@ -1,4 +1,5 @@
-"""All rows by the operator's name: "max" for all its overloads but those with rows of their own."""
+"""All rows by the operator's name: "max" for all of its overloads except those with rows of their
+own."""
 
 from litesmith.conversion.aten import layers, picks, reductions, refused, shapes, values
 from litesmith.conversion.aten.call import Row
@@ -14,5 +15,5 @@ OPERATORS: dict[str, Row] = {
 
 
 def row_of(name: str, overload: str) -> Row | None:
-    """The row of an overload, or that of all of an operator's."""
+    """The row of an overload, otherwise that of all overloads of the operator."""
     return OPERATORS.get(f"{name}.{overload}") or OPERATORS.get(name)

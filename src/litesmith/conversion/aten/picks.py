@@ -170,7 +170,7 @@ def top_k(call: Call) -> None:
 
 
 def sort(call: Call) -> None:
-    """All values, by their size; of `argsort` the places alone."""
+    """All values sorted; for `argsort`, only their places."""
     x, axis = call.ref("self"), call.axis(default=-1)
     outputs = call.outputs if len(call.outputs) == 2 else ("", *call.outputs)
     count = call.whole([x.shape[axis] if x.rank else 1])
@@ -196,7 +196,7 @@ def median(call: Call) -> None:
 
 
 def _of_rank(call: Call, x: Ref, axis: int, rank: int) -> None:
-    """What is `rank`-th, counted from the smallest."""
+    """The value of this rank, counted from the smallest."""
     found = call.steps("TopK", 2, x.name, call.whole([rank]), axis=axis, largest=0)
     for place, output in enumerate(call.outputs):
         if output:

@@ -39,7 +39,7 @@ def _reduce(call: Call, kind: str, name: str, x: Ref) -> None:
 
 
 def extreme(kind: str, place: str) -> Row:
-    """The largest or smallest values along an axis, and where they lie."""
+    """The largest or smallest values along an axis, and their places."""
 
     def row(call: Call) -> None:
         x, axis, keep = call.name("self"), call.axis(), call.integer("keepdim")
@@ -110,7 +110,8 @@ def running_sum(call: Call) -> None:
 
 
 def running(kind: str, neutral: float) -> Row:
-    """What comes of all values up to each place: every step joins runs of twice the length."""
+    """A running operation over all values up to each place: every step joins runs of twice the
+    length."""
 
     def row(call: Call) -> None:
         x = call.ref("self")

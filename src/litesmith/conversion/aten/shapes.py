@@ -120,7 +120,7 @@ def stack(call: Call) -> None:
 
 
 def split(call: Call) -> None:
-    """All operators that part a tensor: the sizes are those of the results."""
+    """All operators that split a tensor: the sizes are those of the results."""
     x = call.ref("self")
     axis = call.integer("dim") % x.rank
     sizes = call.whole([m.shape[axis] for m in call.made])
@@ -165,7 +165,7 @@ _MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "ci
 
 
 def pad(mode: str = "") -> Row:
-    """A frame, told from the last axis on."""
+    """A frame, given from the last axis on."""
 
     def row(call: Call) -> None:
         x = call.ref("self")
@@ -186,7 +186,7 @@ def pad(mode: str = "") -> Row:
 
 
 def slice_scatter(call: Call) -> None:
-    """A tensor with a part replaced: what lies before, the part, what lies behind."""
+    """A tensor with a part replaced: the values before it, the new part, the values after it."""
     x, axis = call.ref("self"), call.axis()
     span = slice(call.integer("start"), call.integer("end", _END), call.integer("step", 1))
     begin, end, step = span.indices(x.shape[axis])

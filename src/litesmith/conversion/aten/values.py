@@ -7,7 +7,8 @@ import numpy as np
 from litesmith.conversion.aten.call import Argument, Call, NotWritten, Ref, Row, computed
 from litesmith.conversion.core.source import Setting
 
-# As torch computes with a number beside tensors: its category counts, not its width.
+# The types in the order by which torch promotes a number beside tensors: its category counts, not
+# its width.
 _ORDER = ("bool", "uint8", "int8", "int16", "int32", "int64", "float32")
 
 
@@ -94,7 +95,8 @@ def bitwise(kind: str) -> Row:
 
 
 def _last_bits(mask: Argument) -> int:
-    """How many numbers the last bits make up that a mask keeps; 0 where it keeps others."""
+    """The number of values that the low bits kept by a mask can represent; 0 where it keeps
+    others."""
     return mask + 1 if isinstance(mask, int) and mask > 0 and not mask & mask + 1 else 0
 
 
@@ -279,7 +281,7 @@ def gated(call: Call) -> None:
 
 
 def identity(name: str = "self") -> Row:
-    """What changes nothing once the model only runs: a copy, perhaps in another type."""
+    """An operator that changes nothing at inference: a copy, possibly in another type."""
 
     def row(call: Call) -> None:
         call.end("Identity", call.cast(call.ref(name), call.dtype))

@@ -1,7 +1,7 @@
-"""What rules work with: a source as nodes, and the graph that they add ops to.
+"""The tools of rules: a source as nodes, and the graph to which rules add ops.
 
 element_types.py  element types as ONNX numbers them
 inner_graphs.py   graphs inside nodes, and what they read from outside
-lowering.py       the walk over a source graph; `Lowering`, what a rule adds ops with
+lowering.py       the walk over a source graph; `Lowering`, with which a rule adds ops
 source.py         `Node`, `SourceGraph`, `SourceModel`: nodes that speak ONNX
 """

@@ -1,4 +1,4 @@
-"""Graphs inside a graph: written out in place, or as what LiteRT's IF and WHILE run."""
+"""Graphs inside a graph: written out in place, or as the bodies of LiteRT's IF and WHILE."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -10,7 +10,7 @@ from litesmith.ir.build import Builder
 from litesmith.ir.edit import needed_ops
 from litesmith.ir.types import Tensor
 
-# What one turn of a loop makes of its number, its states and the values that it only reads.
+# One turn of a loop, from its number, its states and the values that it only reads.
 Turn = Callable[[Lowering, Tensor, Sequence[Tensor], Sequence[Tensor]], Sequence[Tensor]]
 
 
@@ -34,7 +34,7 @@ def read_names(node: Node) -> list[str]:
 def written_out(
     lower: Lowering, graph: SourceGraph, given: Mapping[str, Tensor]
 ) -> tuple[Tensor, ...]:
-    """The outputs of a graph whose nodes are added in place; its names end with it."""
+    """The outputs of a graph whose nodes are added in place; its names are gone afterwards."""
     outer = lower.values
     lower.values = {**outer, **given}
     try:
@@ -52,7 +52,7 @@ def written_out(
 
 
 def inner_lowering(lower: Lowering, name: str) -> Lowering:
-    """A graph beside the one under construction; what is left is told in one list."""
+    """A graph beside the one under construction; both report unsupported nodes in one list."""
     return Lowering(
         lower.rules,
         lower.opset,
@@ -90,8 +90,8 @@ def while_loop(
 ) -> tuple[Tensor, ...]:
     """The states after a number of turns, an int32 of shape (1,).
 
-    `read` is what turns look at without changing it; the state number `goes_on` is a truth value,
-    and the loop ends early where it is false.
+    `read` are values that turns read without changing them. The state number `goes_on` is a truth
+    value; the loop ends early where it is false.
     """
     fixed = [t for t in (turns, *read) if not t.is_const]
     number = lower.const(np.zeros(1, np.int32))

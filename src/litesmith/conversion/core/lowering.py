@@ -1,9 +1,10 @@
-"""From nodes to LiteRT ops: the walk over a source graph, and what its rules work with.
+"""From nodes to LiteRT ops: the walk over a source graph, and the tools of its rules.
 
 A rule is a function `rule(lower, node)` that adds ops for one node and returns its outputs. Rules
-think in the order of the source (channels first) and put a TRANSPOSE wherever an op of LiteRT wants
-another one; `relayout` then solves the order over the whole graph. What depends on constants alone
-is computed at once, so shapes that a graph computes are numbers by the time a rule reads them.
+think in the order of the source (channels first) and insert a TRANSPOSE wherever an op of LiteRT
+wants another one; `relayout` then solves the order over the whole graph. Values that depend on
+constants alone are computed at once, so shapes that a graph computes are numbers by the time a rule
+reads them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +27,7 @@ from litesmith.units import bytes_text
 
 Rule: TypeAlias = "Callable[[Lowering, Node], Tensor | Sequence[Tensor]]"
 
-# Computed as, where the runtime has no kernel for what the source says.
+# The types to compute in, where the runtime has no kernel for the source's type.
 COMPUTED_AS = {"float16": "float32", "bfloat16": "float32", "float64": "float32"}
 
 _INTEGERS = "int32 int64"
@@ -69,13 +70,14 @@ _TYPES = {
     "TOPK_V2": "float32 int32 int64",
 }
 
-# Of ops whose first versions the runtime has dropped.
+# The versions of ops whose first versions the runtime has dropped.
 _LEAST_VERSION = {"BROADCAST_TO": 2}
 
-# What a rule runs into where a node makes no sense.
+# The exceptions that a rule meets where a node makes no sense.
 _SENSELESS = (ValueError, LookupError, ArithmeticError, TypeError, AssertionError, MemoryError)
 
-# Of one node, and of one tensor: more is a mistake in the file, or no model for a device.
+# The limit of ops for one node, and for one tensor: more is a mistake in the file, or no model for
+# a device.
 _MOST_OPS = 10_000
 _MOST_VALUES = 1 << 30
 
@@ -85,7 +87,7 @@ _MOST_ADDED, _MOST_TIMES = 1 << 30, 8
 
 
 class Unsupported(LitesmithError):
-    """A node that has no form in LiteRT; the message says why, and what to do."""
+    """A node without a form in LiteRT; the message says why, and what to do."""
 
 
 class Left(NamedTuple):
@@ -97,7 +99,7 @@ class Left(NamedTuple):
 
 
 def _unknown(node: Node) -> str:
-    """Why a node that no rule is for is left, and what to do."""
+    """Why a node without a rule is unsupported, and what to do."""
     if node.domain == "com.microsoft":
         return phrase(
             "onnxruntime's optimizer made it of other operators; convert the file from before that"
@@ -109,7 +111,7 @@ def _unknown(node: Node) -> str:
 
 @dataclass(eq=False)
 class Spare:
-    """How many bytes computed constants may still add."""
+    """The number of bytes that computed constants may still add."""
 
     size: int = _MOST_ADDED
 
@@ -141,7 +143,7 @@ class Lowering:
     # The walk
 
     def walk(self, graph: SourceGraph) -> None:
-        """Adds the ops of all nodes; what cannot be converted is kept in `left`."""
+        """Adds the ops of all nodes; unsupported nodes are collected in `left`."""
         for name, array in graph.constants.items():
             held = _held_bytes(array)
             self.spare.size += _MOST_TIMES * held
@@ -177,8 +179,8 @@ class Lowering:
         return self.rules.get(f"{node.domain}.{node.kind}" if node.domain else node.kind)
 
     def _miss(self, node: Node) -> None:
-        """A node whose inputs are missing because of another that is left is not told of itself,
-        unless no rule knows its kind."""
+        """Skips a node whose inputs are missing because another node is unsupported; it is reported
+        only where no rule knows its kind."""
         known = self._rule(node) is not None
         missing = [n for n in node.inputs if n and n not in self.values]
         made = {left.place for left in self.left}
@@ -266,7 +268,7 @@ class Lowering:
         name: str = "",
         dtype: str = "",
     ) -> Tensor:
-        """A constant; what the runtime does not compute with becomes float32."""
+        """Adds a constant; types in which the runtime does not compute become float32."""
         array = np.asarray(values)
         if not isinstance(values, np.ndarray | np.generic):
             array = array.astype(
@@ -322,8 +324,8 @@ class Lowering:
         return tuple(self.const(a) for a in arrays)
 
     def count_made(self, made: int, read: int = 0) -> None:
-        """Takes note of so many bytes of constants, computed from so many; raises where that is too
-        much in all."""
+        """Counts bytes of constants that were computed from others; raises where the total is too
+        large."""
         self.spare.size -= max(made - read, 0)
         if self.spare.size < 0:
             raise Unsupported(
@@ -333,7 +335,8 @@ class Lowering:
             )
 
     def _computed(self, op: Op) -> tuple[Array, ...] | None:
-        """What an op gives that reads constants alone; None for another, or one without kernel."""
+        """The results of an op that reads constants alone; None for other ops, or without a
+        kernel."""
         if not op.inputs or not all(t is None or t.is_const for t in op.inputs):
             return None
         values = [constant_numbers(t) for t in op.inputs]
@@ -408,7 +411,8 @@ class Lowering:
         return self.told_graph(ready)
 
     def told_graph(self, outputs: Sequence[Tensor]) -> Graph:
-        """The graph with all that was found out about its tensors: names, and what codes mean."""
+        """The graph with everything found out about its tensors: names, and the meaning of
+        codes."""
         told = {
             t: replace(t, name=self.names.get(t, t.name), quant=self.quants.get(t, t.quant))
             for t in (*self.names, *self.quants)
@@ -448,7 +452,7 @@ def refuse_size(shape: Sequence[int]) -> None:
 
 
 def _turned(quant: Quant, order: Sequence[int]) -> Quant:
-    """The scales of a constant whose axes are in another order."""
+    """The scales of a constant after a permutation of its axes."""
     return replace(quant, axis=list(order).index(quant.axis)) if quant.per_channel else quant
 
 

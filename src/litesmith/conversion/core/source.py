@@ -8,7 +8,7 @@ from litesmith.conversion.core.element_types import DTYPES
 from litesmith.errors import BadModel
 from litesmith.ir.types import Array
 
-# What a node can be told. A text is bytes of UTF-8 in the file.
+# A setting of a node. A text is bytes of UTF-8 in the file.
 Setting: TypeAlias = "int | float | str | Array | SourceGraph | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]"  # noqa: E501
 
 
@@ -25,7 +25,7 @@ class Node:
 
     @property
     def place(self) -> str:
-        """How a message names the node."""
+        """The node's name in messages."""
         return self.name or next(filter(None, self.outputs), "") or self.kind
 
     def integer(self, name: str, default: int = 0) -> int:
@@ -90,7 +90,8 @@ class Value:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SourceGraph:
-    """Nodes in the order of the file, the constants that they read, the shapes that it tells."""
+    """Nodes in the order of the file, the constants that they read, and the shapes that the file
+    states."""
 
     name: str
     nodes: tuple[Node, ...]

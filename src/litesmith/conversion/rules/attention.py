@@ -1,4 +1,4 @@
-"""Rules for attention, and for what stands beside it in language models."""
+"""Rules for attention, and for its companions in language models."""
 
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ _HIDDEN = np.array(-np.inf, np.float32)
 
 
 class _Cache(NamedTuple):
-    """How many keys lie before the first query: for all alike, or a number for each batch."""
+    """The number of keys before the first query: the same for all, or one number per batch."""
 
     before: int
     lengths: Tensor | None
@@ -90,7 +90,7 @@ def _softcap(lower: Lowering, x: Tensor, cap: float) -> Tensor:
 def _bias(
     lower: Lowering, node: Node, mask: Tensor | None, sizes: tuple[int, int], cache: _Cache
 ) -> Tensor | None:
-    """What is added to the scores: the mask, and minus infinity where a key is not to be seen."""
+    """What is added to the scores: the mask, and minus infinity where a key must not be seen."""
     parts = [] if mask is None else [_added_mask(lower, mask, sizes[1])]
     parts += [_hidden(lower, seen) for seen in _seen(lower, node, sizes, cache)]
     total: Tensor | None = None
@@ -187,7 +187,7 @@ def _rotated(lower: Lowering, x: Tensor, cos: Tensor, sin: Tensor, alternate: bo
 
 
 class _Step(NamedTuple):
-    """What one moment of linear attention reads; each is batch, head, 1, values."""
+    """The inputs of one moment of linear attention; each is batch, head, 1, values."""
 
     query: Tensor
     key: Tensor

@@ -64,9 +64,9 @@ def _differing(lower: Lowering, a: Tensor, b: Tensor) -> Tensor:
 
 
 def _both(lower: Lowering, a: Tensor, b: Tensor) -> Tensor:
-    """Bits that both have: half of what their sum has more than the bits in which they differ.
+    """The common bits of two integers: half of the excess of their sum over their differing bits.
 
-    The upper and the lower half apart, so that no sum is too large.
+    The upper and the lower halves are computed separately, so that no sum is too large.
     """
     _refuse_wide(a)
     halves = [_halves(lower, lower.cast(t, "int32")) for t in (a, b)]

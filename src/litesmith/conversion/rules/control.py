@@ -23,7 +23,7 @@ from litesmith.phrases import phrase
 # Nodes that a loop may become; a longer one stays a loop, unless its values change their shapes.
 SHORT = 256
 LONGEST = 20_000
-# What LiteRT's loop counts up to, and the numbers that a list may hold.
+# The largest count of LiteRT's loop, and of numbers in a list.
 _MOST_TURNS = 2**31 - 1
 _LONGEST_LIST = 1 << 28
 
@@ -88,7 +88,7 @@ def _typed(lower: Lowering, like: Sequence[Tensor]) -> Sequence[Tensor]:
 
 
 def _outer(lower: Lowering, graphs: Sequence[SourceGraph]) -> dict[str, Tensor]:
-    """What graphs read of the one around them, by name."""
+    """The values that graphs read from the surrounding one, by name."""
     names = dict.fromkeys(name for graph in graphs for name in outer_names(graph))
     return {name: lower.values[name] for name in names if name in lower.values}
 
@@ -112,10 +112,10 @@ Results: TypeAlias = tuple[Sequence[Tensor], Sequence[Tensor]]
 
 
 class Cycle(NamedTuple):
-    """A body that is run a known number of times.
+    """A body that runs a known number of times.
 
-    parts  what each turn gets a row of, along its first axis
-    skips  the outputs of the body that come before its states
+    parts  tensors of which each turn gets a row, along the first axis
+    skips  the number of the body's outputs before its states
     """
 
     body: SourceGraph
@@ -132,7 +132,7 @@ class Cycle(NamedTuple):
         states: Sequence[Tensor],
         rows: Sequence[Tensor],
     ) -> Results:
-        """The states after a turn, and what it lists."""
+        """The states after a turn, and the values that it lists."""
         front = (number, lower.const(np.array(True)))[: 2 * self.skips]
         names = [v.name for v in self.body.inputs]
         given = dict(zip(names, (*front, *states, *rows), strict=True))
@@ -169,7 +169,7 @@ def _without(cycle: Cycle, fixed: Mapping[int, str]) -> Cycle:
 def _with_fixed_states(
     lower: Lowering, cycle: Cycle, run: Callable[[Lowering, Cycle], Results]
 ) -> Results:
-    """What a run gives of a cycle in which the states that never change are read, not carried."""
+    """The results of a cycle in which constant states are read instead of carried."""
     fixed, outer = _unchanged(cycle), lower.values
     lower.values = {**outer, **{name: cycle.states[i] for i, name in fixed.items()}}
     try:
@@ -223,7 +223,7 @@ def _stacked(lower: Lowering, parts: Sequence[Tensor]) -> Tensor:
 
 
 def _turns_in_loop(lower: Lowering, cycle: Cycle) -> Results:
-    """LiteRT's WHILE; what the turns list is kept in a tensor of the whole length."""
+    """LiteRT's WHILE; the turns' values are kept in a tensor of the whole length."""
     read = _outer(lower, [cycle.body])
     count, parts = len(cycle.states), len(cycle.parts)
     forms = _forms(lower, cycle, read)
@@ -250,7 +250,7 @@ def _turns_in_loop(lower: Lowering, cycle: Cycle) -> Results:
 
 
 def _forms(lower: Lowering, cycle: Cycle, read: Mapping[str, Tensor]) -> Sequence[Tensor]:
-    """What a turn lists, to see its shapes: nothing else stays of it."""
+    """The values that a turn lists, only to see their shapes."""
     inner, graphs = inner_lowering(lower, "trial"), len(lower.graphs)
 
     def like(tensor: Tensor, shape: Sequence[int]) -> Tensor:
@@ -304,7 +304,7 @@ def _counted(
     condition: Tensor,
     states: tuple[Tensor, ...],
 ) -> int | None:
-    """How many turns a loop has; None where only a run tells."""
+    """The number of turns of a loop; None where only a run can tell."""
     limit = LONGEST
     if count is not None:
         known = constant_numbers(count)

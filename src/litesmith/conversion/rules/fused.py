@@ -12,7 +12,7 @@ _ACTIVATIONS = {"Relu": "RELU", "Sigmoid": "LOGISTIC", "Tanh": "TANH"}
 
 
 def activated(rule: Rule) -> Rule:
-    """A layer with what follows it."""
+    """A layer with the activation that follows it."""
 
     def fused(lower: Lowering, node: Node) -> Tensor:
         made, kind = rule(lower, node), node.word("activation")
@@ -88,7 +88,7 @@ def skip_norm(lower: Lowering, node: Node) -> tuple[Tensor, Tensor, Tensor, Tens
 
 
 def skip_root_norm(lower: Lowering, node: Node) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The same without a mean."""
+    """The same normalization without a mean."""
     x, skip, scale, bias = lower.inputs(node, 4)[:4]
     total = _sum(lower, x, skip, bias)
     inverse = root_mean_square(lower, total, [len(total.shape) - 1], node.number("epsilon", 1e-12))

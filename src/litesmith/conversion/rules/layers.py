@@ -231,7 +231,7 @@ def _spread(
     places: Sequence[tuple[int, int]],
     groups: int,
 ) -> Tensor:
-    """A transposed convolution; of each dimension of the full result a part from a place on."""
+    """A transposed convolution; in each dimension, a part of the full result from some place on."""
     rank, last = len(x.shape), lower.channels_last(x)
     if rank == 3:
         last = lower.reshape(last, (last.shape[0], 1, *last.shape[1:]))
@@ -271,7 +271,7 @@ def _spread_part(
 ) -> Tensor:
     kernel, spatial = weight.shape[2:], last.shape[1:-1]
     full = [(n - 1) * s + k for n, s, k in zip(spatial, strides, kernel, strict=True)]
-    # An image whose part is what SAME padding gives needs no cut.
+    # Where SAME padding yields exactly the wanted part, nothing needs to be cut.
     same = all(
         size == n * s and k >= s and begin == (k - s) // 2
         for (begin, size), n, s, k in zip(places, spatial, strides, kernel, strict=True)

@@ -24,7 +24,7 @@ def cross_entropy(lower: Lowering, node: Node) -> tuple[Tensor, Tensor]:
 def _loss(
     lower: Lowering, node: Node, logs: Tensor, target: Tensor, weight: Tensor | None
 ) -> Tensor:
-    """Less the logarithm of what each target has, weighted by its class."""
+    """The negative logarithm of each target's probability, weighted by its class."""
     target = lower.cast(target, "int32")
     counts: Tensor | None = None
     if "ignore_index" in node.settings:

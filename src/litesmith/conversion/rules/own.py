@@ -1,4 +1,4 @@
-"""Rules for operators of our own, domain "litesmith": what LiteRT has and ONNX has not."""
+"""Rules for operators of our own, domain "litesmith": ops of LiteRT that ONNX lacks."""
 
 from math import prod
 
@@ -23,7 +23,7 @@ def linear(lower: Lowering, node: Node) -> Tensor:
 
 
 def matmul(lower: Lowering, node: Node) -> Tensor:
-    """A product whose second factor is turned over by the kernel."""
+    """A product whose second factor is transposed by the kernel."""
     a, b = (lower.need(t) for t in lower.inputs(node, 2))
     return lower.op("BATCH_MATMUL", a, b, adj_y=bool(node.integer("transB")))
 

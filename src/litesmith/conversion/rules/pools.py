@@ -1,4 +1,4 @@
-"""Rules for pools: the largest, the mean, the norm of what lies in a window."""
+"""Rules for pools: the maximum, the mean, the norm of the values in a window."""
 
 from collections.abc import Sequence
 from math import ceil, floor, prod
@@ -13,7 +13,7 @@ from litesmith.conversion.rules.shapes import cut_out, padded
 from litesmith.conversion.rules.values import like
 from litesmith.ir.types import Array, Tensor
 
-# Of a window whose places are asked for.
+# The largest number of places in a window whose places are requested.
 _MOST_PLACES = 64
 
 
@@ -33,7 +33,7 @@ def pool(kind: str) -> Rule:
 
 
 class Window(NamedTuple):
-    """How a pool reads a dimension, for each of them."""
+    """How a pool reads each dimension."""
 
     kernel: Sequence[int]
     strides: Sequence[int]
@@ -123,7 +123,7 @@ def pooled(
     counts = [
         _windows(n, r, s, p, up) for n, r, s, p in zip(sizes, reach, strides, frame, strict=True)
     ]
-    # What the last windows reach beyond the frame.
+    # How far the last windows reach beyond the frame.
     beyond = [
         max((c - 1) * s + r - n - p[0] - p[1], 0)
         for c, s, r, n, p in zip(counts, strides, reach, sizes, frame, strict=True)
@@ -151,7 +151,7 @@ def pooled(
 
 
 def _windows(size: int, reach: int, stride: int, frame: tuple[int, int], up: bool) -> int:
-    """How many windows lie along a dimension."""
+    """The number of windows along a dimension."""
     room = (size + sum(frame) - reach) / stride
     count = (ceil(room) if up else floor(room)) + 1
     if count < 1:
@@ -246,7 +246,8 @@ def _share(
     counts: Sequence[int],
     counted: bool,
 ) -> Array:
-    """By how much an average over whole windows is to be multiplied, for what lies outside."""
+    """The factor by which an average over whole windows is corrected for places outside the
+    image."""
     total = np.ones((), np.float64)
     for axis, (before, after) in enumerate(frame):
         n, k = sizes[axis], kernel[axis]
@@ -281,7 +282,7 @@ def lp_pool(lower: Lowering, node: Node) -> Tensor:
     mean = pooled(
         lower, _powered(lower, x, p), "AVERAGE_POOL_2D", kernel, strides, dilations, frame, up, True
     )
-    # A window that reaches beyond the frame has fewer values; its sum is that of zeros too.
+    # A window beyond the frame has fewer values; its sum includes zeros.
     counts = mean.shape[2:]
     share = _share(x.shape[2:], kernel, strides, dilations, frame, counts, True)
     total = lower.op("MUL", mean, (prod(kernel) / share).astype(np.float32))

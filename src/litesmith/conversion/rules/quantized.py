@@ -114,12 +114,12 @@ def _version(dtype: str) -> int:
 
 
 def _has_kernel(dtype: str, zeros: Array) -> bool:
-    """True where QUANTIZE and DEQUANTIZE take the type; that of 16 bits knows no zero point."""
+    """True where QUANTIZE and DEQUANTIZE take the type; 16-bit types have no zero point."""
     return dtype in ("int8", "uint8") or (dtype == "int16" and not zeros.any())
 
 
 def _zeros(zero: Tensor | None) -> Array | None:
-    """Zero points; 0 where they are left out, None where only a run tells."""
+    """Zero points; 0 where they are omitted, None where only a run can tell."""
     if zero is None:
         return np.zeros((), np.int64)
     values = constant_numbers(zero)
@@ -215,7 +215,7 @@ def _computed_numbers(lower: Lowering, codes: Tensor, scale: Tensor, zero: Tenso
 def float_form(
     lower: Lowering, node: Node, kind: str, tensors: Sequence[Tensor | None], **settings: Setting
 ) -> Tensor:
-    """What the float operator makes of tensors, with the node's own settings."""
+    """The result of the float operator, with the node's own settings."""
     names = [f"{node.place}/{kind}/{i}" if t is not None else "" for i, t in enumerate(tensors)]
     lower.values |= {n: t for n, t in zip(names, tensors, strict=True) if t is not None}
     call = replace(
@@ -339,7 +339,8 @@ def _less_zero(lower: Lowering, codes: Tensor, zero: Tensor | None, axis: int) -
 
 
 def integer_product(kind: str, axis: int) -> Rule:
-    """A product whose sums are told as int32; LiteRT's kernels tell none, so it is in float."""
+    """A product whose sums are returned as int32; no kernel of LiteRT returns these, so it is in
+    float."""
 
     def rule(lower: Lowering, node: Node) -> Tensor:
         a, b, a_zero, b_zero = lower.inputs(node, 4)[:4]
@@ -415,7 +416,7 @@ def _on_codes(rule: Rule) -> Rule:
 
 
 def with_codes(rules: Mapping[str, Rule]) -> dict[str, Rule]:
-    """All rules; those of operators that pick among values take codes, too."""
+    """All rules; those of operators that pick among values also take codes."""
     return {k: _on_codes(r) if k in ("MaxPool", "GlobalMaxPool") else r for k, r in rules.items()}
 
 

@@ -30,7 +30,7 @@ def _uniform(lower: Lowering, node: Node, shape: tuple[int, ...]) -> Tensor:
 
 
 def shaped(draw: _Draw) -> Rule:
-    """Numbers in a shape that the node tells."""
+    """Random numbers in a shape that the node gives."""
     return lambda lower, node: draw(lower, node, node.integers("shape"))
 
 

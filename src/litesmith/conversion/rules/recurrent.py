@@ -203,7 +203,7 @@ def _lstm_step(lower: Lowering, cell: Cell, x: Tensor, states: States) -> States
 
 
 def _peeping_step(lower: Lowering, cell: Cell, total: Tensor, memory: Tensor) -> States:
-    """An LSTM whose gates look at the cell."""
+    """An LSTM with peepholes: its gates read the cell."""
     gate, candidate, output = cell.functions
     i, o, f, c = _gates(lower, total, 4)
     see_i, see_o, see_f = cell.weights.peepholes
@@ -238,11 +238,11 @@ class Way(NamedTuple):
 def _one_step(
     lower: Lowering, cell: Cell, step: Step, x: Tensor, counts: Tensor | None, states: States
 ) -> tuple[States, Tensor]:
-    """The states after a step, and what it gives; a sequence that has ended keeps its states."""
+    """The states after a step, and its output; a sequence that has ended keeps its states."""
     new = step(lower, cell, x, states)
     if counts is None:
         return new, new[0]
-    # By products, not by SELECT_V2, which would part what XNNPACK runs at every step.
+    # By products instead of SELECT_V2, which would split XNNPACK's partition at every step.
     counted, ended = _gates(lower, counts, 2)
     given = [lower.op("MUL", counted, n) for n in new]
     kept = (_sum(lower, g, _times(lower, ended, s)) for g, s in zip(given, states, strict=True))
@@ -269,7 +269,7 @@ def _fitting(cell: Cell, room: int, most: int) -> int:
 def _all_steps(
     lower: Lowering, cell: Cell, step: Step, way: Way, states: States
 ) -> tuple[States, Tensor]:
-    """All steps, in a loop where they are many."""
+    """All steps, in a loop where there are many."""
     if way.steps <= _fitting(cell, ALL_STEPS, MOST_STEPS):
         return _some_steps(lower, cell, step, way, states)
     most = _fitting(cell, A_TURN, MOST_A_TURN)

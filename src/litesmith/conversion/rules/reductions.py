@@ -160,7 +160,8 @@ def _trained_norm(
     bias: Tensor,
     running: tuple[Tensor, Tensor],
 ) -> tuple[Tensor, ...]:
-    """By the batch's own mean and variance; what runs along goes on by its momentum."""
+    """By the batch's own mean and variance; the running statistics are updated by their
+    momentum."""
     axes = np.array([i for i in range(len(x.shape)) if i != 1], np.int32)
     middle = lower.op("MEAN", x, axes, keep_dims=True)
     centred = lower.op("SUB", x, middle)

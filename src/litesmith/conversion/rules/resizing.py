@@ -31,7 +31,7 @@ def resize(lower: Lowering, node: Node) -> Tensor:
 
 
 def _regions(lower: Lowering, node: Node, rank: int) -> Array:
-    """Where the part that is kept begins on every axis, then where it ends."""
+    """The beginnings of the kept part on every axis, then its ends."""
     axes = [positive(a, rank) for a in node.integers("axes", range(rank))]
     given = lower.known(lower.inputs(node, 2)[1], "regions").reshape(2, len(axes))
     whole = np.array([[0.0] * rank, [1.0] * rank])
@@ -133,7 +133,7 @@ def _is_same_nearest(node: Node, how: str, sizes: Sequence[int], old: Sequence[i
 def _places(
     how: str, size: int, before: int, scale: float, region: tuple[float, float] | None
 ) -> Array:
-    """Where each value of the new axis lies on the old one."""
+    """The position of each value of the new axis on the old one."""
     place = np.arange(size, dtype=np.float64)
     length = before * scale
     if how == "half_pixel":
@@ -220,7 +220,7 @@ def _weights(
     region: tuple[float, float] | None,
     mode: str,
 ) -> Array:
-    """How much of each old value is in each new one."""
+    """The weight of each old value in each new one."""
     places = _places(how, size, before, scale, region)
     soft = bool(node.integer("antialias"))
     narrow = min(scale, 1.0) if soft else 1.0

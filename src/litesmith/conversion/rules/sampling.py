@@ -63,7 +63,7 @@ def grid_sample(lower: Lowering, node: Node) -> Tensor:
 
 
 class _Edge(NamedTuple):
-    """An axis that is read: how long it is, where it ends, and what lies beyond."""
+    """An axis that is read: its length, its ends, and what lies beyond."""
 
     size: int
     padding: str = "zeros"
@@ -74,7 +74,7 @@ class _Edge(NamedTuple):
 def _taps(
     lower: Lowering, along: Tensor, size: int, mode: str, padding: str, aligned: bool
 ) -> list[tuple[Tensor, Tensor]]:
-    """Of one axis the indices that are read, each with its weight; places lie in [-1, 1]."""
+    """The indices that are read along one axis, each with its weight; positions lie in [-1, 1]."""
     half = (size - 1) / 2 if aligned else size / 2
     place = lower.op("ADD", lower.op("MUL", along, like(along, half)), like(along, (size - 1) / 2))
     if mode == "nearest":
@@ -224,7 +224,7 @@ def _moved_sample(
 def _by_filters(
     lower: Lowering, columns: Sequence[Tensor], weight: Tensor, bias: Tensor | None, groups: int
 ) -> Tensor:
-    """What was read at each place of the window, times the filters of its group."""
+    """The values read at each place of the window, multiplied by the filters of its group."""
     filters = lower.transpose(weight, (0, 2, 3, 1))
     filters = lower.reshape(filters, (weight.shape[0], prod(weight.shape[1:])))
     rows = (
@@ -286,7 +286,8 @@ def roi_align(lower: Lowering, node: Node) -> Tensor:
 def _samples(
     lower: Lowering, rois: Tensor, side: int, size: int, count: int, scale: float, half: bool
 ) -> list[tuple[Tensor, Tensor]]:
-    """Where boxes are sampled along one axis: the pixels before and behind, and their weights."""
+    """The samples of boxes along one axis: the pixels before and behind each position, and their
+    weights."""
     boxes = rois.shape[0]
     begin, end = (
         lower.op(

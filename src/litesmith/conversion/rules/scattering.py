@@ -88,7 +88,7 @@ def scattered(lower: Lowering, x: Tensor, places: Tensor, updates: Tensor, how: 
     return lower.op("SELECT_V2", lower.op("GREATER", hit, np.array(0, np.int32)), total, x)
 
 
-# The op that joins values of one place, and the op that joins them with what was there.
+# The op that joins values of one place, and the op that joins them with the old value.
 _JOINED = {
     "mul": ("UNSORTED_SEGMENT_PROD", "MUL"),
     "max": ("UNSORTED_SEGMENT_MAX", "MAXIMUM"),

@@ -1,4 +1,4 @@
-"""Rules that choose among values: by a condition, by their size, by what they overlap."""
+"""Rules that choose among values: by a condition, by their size, by their overlap."""
 
 import numpy as np
 
@@ -53,7 +53,7 @@ def non_zero(lower: Lowering, node: Node) -> Tensor:
 
 
 def _places(lower: Lowering, condition: Tensor, count: int | None) -> Tensor:
-    """The places where a condition holds, a row each; the source must tell how many there are."""
+    """The places where a condition holds, one per row; the source must state their number."""
     if constant_numbers(condition) is None and count is None:
         raise Unsupported(
             "how much it finds is known only while it runs, and what follows needs fixed sizes; "

@@ -154,7 +154,7 @@ def slice_(lower: Lowering, node: Node) -> Tensor:
 
 
 def _computed_slice(lower: Lowering, node: Node, x: Tensor) -> Tensor:
-    """A part whose bounds are known while it runs; the source tells how large it is."""
+    """A part whose bounds are known only at run time; the source states its size."""
     told = lower.told(node)
     if told is not None and 0 in told:
         return lower.const(np.zeros(told, x.dtype))
@@ -270,7 +270,7 @@ def padded(
 
 
 def _mirrored(lower: Lowering, x: Tensor, axis: int, before: int, after: int, mode: str) -> Tensor:
-    """One axis continued by what lies at its edges."""
+    """One axis, continued by mirroring at its edges."""
     if not before and not after:
         return x
     size = x.shape[axis]

@@ -240,7 +240,7 @@ def _refused(path: Path, what: object) -> BadInput:
 
 
 def _strip(program: Json) -> None:
-    """Removes what is not needed: conditions as Python text, and what nodes remember beyond their module."""
+    """Removes conditions as Python text, and what nodes remember beyond their module."""
     program["guards_code"] = []
     for key, value in list(_items(program)):
         for node in _nodes(key, value):

@@ -37,7 +37,8 @@ class ApartSample(NamedTuple):
 
 
 def apart_samples(a: Model, b: Model, data: Data, target: Target) -> tuple[ApartSample, ...]:
-    """Those that the models answer most differently, each with the layer where they part."""
+    """The samples that the models answer most differently, each with the layer where the models
+    part."""
     few = take_some(data, _LOOKED_AT)
     rows = _by_task(a, b, few, target) or _by_outputs(a, b, few, target)
     wanted = {row.name for row in rows}
@@ -62,7 +63,7 @@ class _Apart(NamedTuple):
 
 
 def _by_outputs(a: Model, b: Model, data: Data, target: Target) -> tuple[DisagreementRow, ...]:
-    """By what the first outputs say: another class, other classes of pixels, or other numbers."""
+    """Compares the first outputs: another class, other classes of pixels, or other numbers."""
 
     def keep(sample: Sample, answers: Sequence[Outputs]) -> _Apart | None:
         if not all(answers):
@@ -88,7 +89,7 @@ def _compare(before: Array, after: Array) -> tuple[float, tuple[AnswerRow, Answe
 
 
 def _compare_classes(before: Array, after: Array) -> tuple[float, tuple[AnswerRow, AnswerRow]]:
-    """Another class is further apart than any difference of the scores."""
+    """Another class counts as a larger difference than any difference of the scores."""
     tops = int(before.argmax()), int(after.argmax())
     shares = _shares(before), _shares(after)
     told = [

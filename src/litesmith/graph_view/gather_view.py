@@ -30,7 +30,7 @@ class GraphView:
 
     path   the ops of the second model along which it loses most; `worst` adds most of that
     keep   None where there is nothing to keep float
-    notes  what the reader should know of the numbers, one sentence each
+    notes  remarks on the numbers, one sentence each
     """
 
     models: tuple[ModelFacts, ...]
@@ -48,17 +48,17 @@ class GraphView:
         return len(self.models) == 2
 
     def count_changes(self) -> dict[str, int]:
-        """How many rows became what, of all graphs."""
+        """The number of rows with each change, over all graphs."""
         counts = Counter(change for graph in self.graphs for change in graph.changes if change)
         return dict(counts.most_common())
 
 
 @dataclass(frozen=True)
 class ViewRequest:
-    """What is to be measured for a page.
+    """What to measure for a page.
 
-    seconds  that each model is profiled for; None to run nothing
-    source   the float model as a command names it, and `options` the options on data
+    seconds  how long to profile each model; None runs nothing
+    source   the float model as a command names it; `options` are the options on data
     """
 
     target: Target
@@ -90,7 +90,7 @@ def lay_out(
     request: ViewRequest,
     samples: tuple[ApartSample, ...] = (),
 ) -> GraphView:
-    """The view of models whose times and errors are known; nothing is run."""
+    """The view of models whose times and errors are known; runs nothing."""
     models = [one.model for one in sources]
     pairs = _pair_all(models)
     bars = pair_bars(models, pairs)

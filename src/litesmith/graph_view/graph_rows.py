@@ -17,8 +17,8 @@ _Paths = Sequence[Sequence[tuple[str, ...]]]
 class GraphRows:
     """A graph of one model or two.
 
-    changes  what became of each row; "" where there is one model, and for inputs and outputs
-    fused    a row that is no more -> the row that does its work
+    changes  the change of each row; "" where there is one model, and for inputs and outputs
+    fused    a removed row -> the row that does its work
     """
 
     name: str

@@ -38,8 +38,9 @@ class KeepFloat:
 def find_choices(
     models: Sequence[Model], changes: Mapping[int, str], source: str, options: str
 ) -> KeepFloat | None:
-    """What can be kept float in the scheme of the second model, or in int8 where there is one; None
-    where there is nothing to choose. `changes` tells what became of each op of the first."""
+    """The ops that can be kept float in the scheme of the second model, or in int8 for a single
+    model; None where there is nothing to choose. `changes` are the changes of the first model's
+    ops."""
     first = models[0]
     if not is_float(first) or (len(models) == 2 and is_float(models[1])):
         return None

@@ -11,24 +11,24 @@ _LOST = 4.0
 
 
 class Noise(NamedTuple):
-    """The error of what an op writes: as a share of its signal, and as it is, by which errors that
-    meet in one op are compared."""
+    """The error of an op's output: relative to its signal, and absolute, by which errors that meet
+    in one op are compared."""
 
     share: float
     power: float
 
 
 class LossPath(NamedTuple):
-    """Ops in the order in which they run, and the one of them that adds most of what stays."""
+    """Ops in the order in which they run, and the op that adds most of the remaining error."""
 
     ops: tuple[int, ...] = ()
     worst: int | None = None
 
 
 def loss_path(graph: Graph, noises: Mapping[int, Noise]) -> LossPath:
-    """The way to the output with the largest share of noise, from what that has most of its noise
-    from, and so on back to an input. It ends before a softmax, which hides errors or makes them
-    large. Empty where no noise is known."""
+    """The path to the output with the largest share of noise: back from there to the input with
+    most noise at each op. It ends before a softmax, which hides errors or magnifies them. Empty
+    where no noise is known."""
     makers = {t: place for place, op in enumerate(graph.ops) for t in op.outputs}
     known = _carried(graph, noises)
     scores = (scores_of(graph, t) for t in graph.outputs)
@@ -45,8 +45,8 @@ def loss_path(graph: Graph, noises: Mapping[int, Noise]) -> LossPath:
 
 
 def _carried(graph: Graph, noises: Mapping[int, Noise]) -> list[Noise | None]:
-    """The noise of what each op writes; of an op whose noise is not known, that of what it reads,
-    so that conversions do not end a path."""
+    """The noise of each op's output; for an op with unknown noise, the noise of its input, so that
+    conversions do not end a path."""
     makers: dict[Tensor, int] = {}
     found: list[Noise | None] = []
     for place, op in enumerate(graph.ops):
@@ -63,8 +63,8 @@ def _noisiest(places: Sequence[int], known: Sequence[float | None]) -> int | Non
 
 
 def _worst(path: Sequence[int], shares: Mapping[int, float]) -> int | None:
-    """The op that adds most noise which is still there at the end: what a later op has less of was
-    no loss."""
+    """The op that adds most of the noise that is still there at the end: noise that a later op
+    reduces was no loss."""
     known = [place for place in path if place in shares]
     lasting: list[float] = []
     for place in reversed(known):

@@ -20,7 +20,7 @@ from litesmith.ir.types import Model, Tensor
 from litesmith.passes.core.layers import Layer, layers_of
 from litesmith.run.accelerators.targets import DELEGATES, FAMILIES
 
-# Of a family of accelerators, the member that stands for it.
+# The member that represents each family of accelerators.
 _SHOWN = frozenset(FAMILIES.values())
 
 Ends = tuple[tuple[TensorFacts, ...], tuple[TensorFacts, ...]]

@@ -1,4 +1,4 @@
-"""What a file tells of each op without running it, and the histogram of its weights."""
+"""The facts of each op in a file without running it, and the histogram of its weights."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -33,9 +33,9 @@ class TensorFacts(NamedTuple):
 class OpFacts:
     """One op of a file.
 
-    name   of the first tensor that it writes
-    form   the element type that it computes in, with that of the weights where it differs
-    bytes  of its constants
+    name   the name of its first output
+    form   the element type in which it computes, with that of the weights where it differs
+    bytes  the bytes of its constants
     calls  the graphs that it runs
     """
 
@@ -119,7 +119,8 @@ def form_of(op: Op) -> str:
 
 @dataclass(frozen=True)
 class WeightBars:
-    """How the weights of an op are spread from `low` to `high`: the share of all in each bar."""
+    """The histogram of an op's weights from `low` to `high`: the share of all weights in
+    each bar."""
 
     low: float
     high: float
@@ -147,7 +148,8 @@ def _bars(values: Array | None, low: float, high: float) -> WeightBars | None:
 
 
 def _weights(layer: Layer) -> Array | None:
-    """What the stored weights stand for, finite ones; None where they are no plain numbers."""
+    """The finite values that the stored weights stand for; None where the weights are no plain
+    numbers."""
     tensor = layer.weight
     is_plain = tensor.data is not None and tensor.sparsity is None and DTYPES[tensor.dtype].bits
     if not is_plain or (tensor.quant is not None and tensor.quant.block is not None):

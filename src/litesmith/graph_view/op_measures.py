@@ -28,9 +28,9 @@ XNNPACK, BUILTIN = "xnnpack", "builtin"
 
 
 class TimeFact(NamedTuple):
-    """The time of one op; None where it has none of its own, and `why` says the reason.
+    """The time of one op; None, with the reason in `why`, where it has no time of its own.
 
-    kernel      what runs it: xnnpack, builtin, custom, litesmith; "" where that is not known
+    kernel      the kernel: xnnpack, builtin, custom, litesmith; "" where unknown
     fused_into  the op of the same graph that does its work
     """
 
@@ -51,7 +51,8 @@ class Timing:
 
 
 def time_ops(source: SourceFile, target: Target, *, seconds: float | None) -> Timing:
-    """Profiles a model for so many seconds; without any, or where it does not run, predicts."""
+    """Profiles a model for this many seconds; predicts times for None, or where the model does not
+    run."""
     if seconds is None:
         return predict_times(source.model)
     try:
@@ -122,7 +123,7 @@ class Errors:
 
 
 def error_ops(a: Model, b: Model, data: Data) -> Errors:
-    """How far each op of B is from the one of A that it stands for."""
+    """The distance of each op of B from its counterpart in A."""
     try:
         reference = Fold(float16=True).apply(a, Context()).model
         seen = losses(b, reference, twins(b, reference), data)
@@ -152,7 +153,7 @@ def _error_facts(model: Model, seen: Sequence[OpLoss]) -> dict[int, ErrorFact]:
 
 
 def total_noise(loss: OpLoss) -> Noise:
-    """The noise of an op's output, that of all earlier ops among it."""
+    """The noise of an op's output, including that of all earlier ops."""
     return Noise(loss.noise("total"), loss.total.power)
 
 

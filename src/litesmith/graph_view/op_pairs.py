@@ -1,4 +1,4 @@
-"""Which op of a model is which of another, and what became of it."""
+"""Which op of one model corresponds to which of another, and what became of it."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -16,7 +16,7 @@ from litesmith.passes.core.step import Context
 from litesmith.passes.tidy.fold import Fold
 from litesmith.phrases import phrase
 
-# What became of an op.
+# The possible changes of an op.
 SAME: str = phrase("unchanged")
 CHANGED: str = phrase("changed")
 QUANTIZED: str = phrase("quantized")
@@ -32,9 +32,9 @@ CHANGES = (SAME, CHANGED, QUANTIZED, KEPT_FLOAT, FUSED, DROPPED, ADDED)
 class GraphPairs:
     """A graph of both models, op by op, by the indices of the ops.
 
-    pairs    of the first model -> of the second
-    changes  what became of each op of the first model, and of each added op of the second
-    fused    an op of the first model that is no more -> the op of the second that does its work
+    pairs    ops of the first model -> ops of the second
+    changes  the change of each op of the first model, and of each added op of the second
+    fused    a removed op of the first model -> the op of the second that does its work
     """
 
     pairs: Mapping[int, int]
@@ -65,7 +65,7 @@ def graph_of(model: Model, number: int) -> Graph:
 
 
 def _twin_pairs(a: Model, b: Model) -> dict[int, int]:
-    """By what the ops compute; nothing where single ops cannot be told apart."""
+    """Pairs ops by what they compute; empty where single ops cannot be separated."""
     try:
         reference = Fold(float16=True).apply(a, Context()).model
         found = twins(b, reference)
@@ -131,7 +131,7 @@ def _gaps(pairs: Mapping[int, int], before: int, after: int) -> list[tuple[_Corn
 
 
 def _longest_rise(pairs: Sequence[_Corner]) -> list[_Corner]:
-    """The most pairs whose second numbers rise as their first ones do."""
+    """The longest selection of pairs whose second numbers rise as their first ones do."""
     tails: list[int] = []
     ends: list[int] = []
     behind: list[int] = []
@@ -172,14 +172,14 @@ def _computes(op: Op) -> bool:
 
 
 def _takes_in(op: Op) -> bool:
-    """Whether an op can do the work of another: a layer, or one with a fused activation."""
+    """Whether an op can do the work of another: a layer, or an op with a fused activation."""
     return OPS[op.kind].is_layer or op.option("fused_activation_function") not in (None, "NONE")
 
 
 def _walk_back(
     graph: Graph, index: int, makers: Mapping[Tensor, int], pairs: Mapping[int, int]
 ) -> int | None:
-    """The pair that makes what an op reads, behind ops that are no more either."""
+    """The pair that computes an op's input, looking through removed ops."""
     place: int | None = index
     while place is not None and place not in pairs:
         computed = [makers[t] for t in graph.ops[place].inputs if t is not None and t in makers]
@@ -194,7 +194,7 @@ def _walk_on(
     places: Mapping[Op, int],
     pairs: Mapping[int, int],
 ) -> int | None:
-    """The pair that reads what an op makes, before ops that are no more either."""
+    """The pair that reads an op's output, looking through removed ops."""
     place: int | None = index
     while place is not None and place not in pairs:
         reading = [places[op] for t in graph.ops[place].outputs for op in readers.get(t, ())]

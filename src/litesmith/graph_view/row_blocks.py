@@ -33,8 +33,8 @@ class Block:
 
 
 def name_paths(names: Sequence[str]) -> list[tuple[str, ...]]:
-    """What tensors' names tell of where their ops belong: `net/block_1/conv/Relu` is in `net`,
-    `block_1` and `conv`; and so is `net/block_1/conv` itself, if others are in it."""
+    """The levels in tensors' names: `net/block_1/conv/Relu` is in `net`, `block_1` and `conv`; and
+    so is `net/block_1/conv` itself, if others are in it."""
     parts = [_split(name) for name in names]
     shared = {path[:end] for path in parts for end in range(1, len(path))}
     return [path if path in shared else path[:-1] for path in parts]
@@ -46,7 +46,7 @@ def _split(name: str) -> tuple[str, ...]:
 
 
 def shared_levels(a: Sequence[str], b: Sequence[str]) -> int:
-    """How many levels two paths have in common."""
+    """The number of levels that two paths share."""
     count = 0
     for x, y in zip(a, b, strict=False):
         if x != y:
@@ -56,8 +56,8 @@ def shared_levels(a: Sequence[str], b: Sequence[str]) -> int:
 
 
 def find_blocks(kinds: Sequence[str], paths: Sequence[Sequence[str]]) -> tuple[Block, ...]:
-    """The blocks of rows, of each of which the kind and the path of its name are known: by names,
-    then by what repeats where a level is still long. Each lies inside one other or in none."""
+    """Finds blocks of rows from their kinds and the paths of their names: by names, then by
+    repetition where a level is still long. Each block lies inside one other or in none."""
     blocks = _by_names(paths, 0, len(paths), 0)
     whole = Block(0, len(kinds), "", inside=tuple(blocks))
     return tuple(_numbered(_with_repeats(whole, kinds).inside, kinds))
@@ -89,7 +89,7 @@ def _at(path: Sequence[str], level: int) -> str | None:
 
 
 def _with_repeats(block: Block, kinds: Sequence[str]) -> Block:
-    """The block with smaller ones for what repeats in it, where it has many parts."""
+    """The block with smaller ones for repetitions in it, where it has many parts."""
     inside = [_with_repeats(one, kinds) for one in block.inside]
     parts = list(_parts(block.start, block.end, inside))
     while len(parts) > _FEW:
@@ -117,8 +117,8 @@ def _token(part: _Part, kinds: Sequence[str]) -> tuple[str, ...]:
 
 
 def _fold_most(parts: list[_Part], kinds: Sequence[str]) -> list[_Part]:
-    """The parts with those stretches folded that shorten the level most, each found twice at
-    least; of equal gains the longest stretch."""
+    """Folds the stretches that shorten the level most, each of which occurs at least twice; among
+    equal gains, the longest stretch."""
     numbers: dict[tuple[str, ...], int] = {}
     tokens = [numbers.setdefault(_token(part, kinds), len(numbers)) for part in parts]
     best: list[int] = []
@@ -140,8 +140,8 @@ def _fold_most(parts: list[_Part], kinds: Sequence[str]) -> list[_Part]:
 
 
 def _shortest(tokens: Sequence[int], start: int, length: int) -> tuple[list[int], int]:
-    """Where a stretch begins, and its length; of one that consists of shorter ones, these. Parts
-    that are all the same are folded by the root of their number."""
+    """The beginnings and the length of a stretch; a stretch of repeated shorter ones yields these.
+    Parts that are all the same are folded by the root of their number."""
     stretch = tuple(tokens[start : start + length])
     periods = (n for n in range(1, length) if length % n == 0)
     period = next((n for n in periods if stretch == stretch[:n] * (length // n)), length)
@@ -156,7 +156,8 @@ def _shortest(tokens: Sequence[int], start: int, length: int) -> tuple[list[int]
 
 
 def _repeats(tokens: Sequence[int], size: int) -> list[int]:
-    """Where the stretch of this size begins that is met most often without overlapping itself."""
+    """The beginnings of the stretch of this size that occurs most often without overlapping
+    itself."""
     places: dict[tuple[int, ...], list[int]] = defaultdict(list)
     for place in range(len(tokens) - size + 1):
         stretch = tuple(tokens[place : place + size])

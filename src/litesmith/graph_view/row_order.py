@@ -37,7 +37,7 @@ class OrderedRows:
     edges: tuple[Edge, ...]
 
 
-# How alike the names of two rows are: the more, the nearer they should stand.
+# The similarity of two rows' names: more similar rows should stand closer.
 Nearness = Callable[[Row, Row], int]
 _Node = tuple[str, int]  # INPUT, OP or OUTPUT, and which
 
@@ -45,8 +45,8 @@ _Node = tuple[str, int]  # INPUT, OP or OUTPUT, and which
 def order_rows(
     a: Graph, b: Graph | None, pairs: Mapping[int, int], nearness: Nearness
 ) -> OrderedRows:
-    """The rows of two graphs, or of one. A pair whose two ops cannot stand in one place, since the
-    graphs run them in contrary order, becomes two rows."""
+    """Orders the rows of two graphs, or of one. A pair whose ops cannot stand in one place, because
+    the graphs run them in contrary order, becomes two rows."""
     graphs = (a,) if b is None else (a, b)
     needs = tuple(_needs(graph) for graph in graphs)
     work = _Order(_start(graphs, pairs), needs, nearness)
@@ -55,7 +55,7 @@ def order_rows(
 
 
 def _needs(graph: Graph) -> dict[_Node, list[_Node]]:
-    """What each node of a graph reads from."""
+    """The nodes that each node of a graph reads."""
     makers = {t: (INPUT, n) for n, t in enumerate(graph.inputs)}
     needs: dict[_Node, list[_Node]] = {(INPUT, n): [] for n in range(len(graph.inputs))}
     for index, op in enumerate(graph.ops):
@@ -68,8 +68,8 @@ def _needs(graph: Graph) -> dict[_Node, list[_Node]]:
 
 
 def _start(graphs: Sequence[Graph], pairs: Mapping[int, int]) -> list[Row]:
-    """All rows in an order to begin with: that of the first graph, with what only the second has
-    behind its neighbours."""
+    """All rows in an initial order: that of the first graph, with rows only in the second behind
+    their neighbours."""
     ends = [(len(g.inputs), len(g.outputs)) for g in graphs]
     most = [max(counts) for counts in zip(*ends, strict=True)]
     inputs = [_end(INPUT, n, [count[0] for count in ends]) for n in range(most[0])]
@@ -94,7 +94,7 @@ def _end(kind: str, number: int, counts: Sequence[int]) -> Row:
 
 
 class _Order:
-    """Takes rows that are ready one by one; of several, the one most alike the last."""
+    """Takes rows that are ready one by one; among several, the one most similar to the last."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class _Order:
         self._next = len(rows)
 
     def _count(self, place: int, row: Row) -> None:
-        """Takes note of what a row waits for."""
+        """Counts what a row waits for."""
         self._left[place] = 0
         for side in range(len(self._needs)):
             for node in self._missing(row, side):
@@ -143,7 +143,7 @@ class _Order:
         return min(ready, key=lambda place: (-self._nearness(last, self._waiting[place]), place))
 
     def _finish(self, row: Row) -> set[int]:
-        """Those that become ready by a row."""
+        """The rows that become ready after a row."""
         freed: set[int] = set()
         for side in range(len(self._needs)):
             index = row.on(side)
@@ -159,7 +159,7 @@ class _Order:
         return freed
 
     def _split(self) -> int:
-        """Parts the first pair of which one op is ready; gives the place of that op."""
+        """Splits the first pair of which one op is ready; returns the place of that op."""
         for place, row in self._waiting.items():
             for side in range(len(self._needs)):
                 if row.on(side) is not None and not self._missing(row, side):

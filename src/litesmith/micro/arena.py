@@ -1,9 +1,10 @@
-"""The arena of a model, added up: what lasts by kind and by op, what is planned, and the total.
+"""The arena of a model, added up: permanent memory by kind and by op, planned memory, and the
+total.
 
 The allocations are made one after another as the interpreter makes them (micro_allocator.cc,
 micro_interpreter.cc), from the tail of the arena down, so that the padding between them comes out
-as it does there. With a word of 8 bytes and its counting allocator that is the wheel on this
-machine; with a word of 4 it is a microcontroller.
+the same. With a word of 8 bytes and its counting allocator that is the wheel on this machine; with
+a word of 4 it is a microcontroller.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,7 +29,7 @@ from litesmith.phrases import phrase
 
 DEVICE, HOST = sizes.WORDS
 
-# The kinds of what lasts.
+# The kinds of permanent memory.
 INTERPRETER: str = phrase("interpreter")
 TENSORS: str = phrase("tensor structures")
 NODES: str = phrase("op structures")
@@ -56,11 +57,11 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ArenaAccount:
-    """What a model takes of an arena.
+    """The memory of a model in an arena.
 
-    plan     where planned tensors and scratch lie
-    lasting  what lasts, in the order of allocation
-    working  bytes that the interpreter needs beside what lasts while it makes the plan
+    plan     the places of planned tensors and scratch
+    lasting  permanent memory, in the order of allocation
+    working  bytes that the interpreter needs besides while it makes the plan
     unknown  ops whose kernels are not in the table; their own memory is left out
     word     bytes of a pointer: 4 on a microcontroller
     """
@@ -81,7 +82,7 @@ class ArenaAccount:
 
     @property
     def total(self) -> int:
-        """Bytes in use once the model is ready: what the interpreter reports."""
+        """The bytes in use once the model is ready, as the interpreter reports them."""
         return self.planned_bytes + self.lasting_bytes
 
     @property
@@ -100,14 +101,14 @@ class ArenaAccount:
         return max(found.values(), default=0)
 
     def by_kind(self) -> dict[str, int]:
-        """Bytes of what lasts, by kind."""
+        """Bytes of permanent memory, by kind."""
         found: dict[str, int] = {}
         for piece in self.lasting:
             found[piece.kind] = found.get(piece.kind, 0) + piece.bytes
         return found
 
     def by_op(self) -> dict[tuple[int, int], int]:
-        """Bytes of what lasts, by graph and op."""
+        """Bytes of permanent memory, by graph and op."""
         found: dict[tuple[int, int], int] = {}
         for piece in self.lasting:
             if piece.op >= 0:
@@ -232,7 +233,8 @@ def _kernel_data(model: Model, word: int) -> Iterator[_Wanted]:
 
 
 def _prepared(model: Model, word: int) -> Iterator[_Wanted]:
-    """What kernels ask for beside their own structure; a variable once, where it is assigned."""
+    """The memory that kernels request beside their own structure; a variable counts once, where it
+    is assigned."""
     assigned: set[str] = set()
     for number, place, op in _numbered(model):
         kernel = kernel_of(op)

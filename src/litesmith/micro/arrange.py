@@ -14,8 +14,8 @@ from litesmith.passes.core.step import Change, Context, Skip
 from litesmith.phrases import phrase
 from litesmith.units import bytes_text
 
-# Of what is made in bands: so many ops in one region, so many bands, so many regions. CONCATENATION
-# joins ten tensors at most (kMaxInputNum of its kernel).
+# Limits for bands: the ops in a region, the numbers of bands to try, the number of regions.
+# CONCATENATION joins ten tensors at most (kMaxInputNum of its kernel).
 _MOST_OPS, _BANDS, _ROUNDS = 16, (2, 3, 4, 5, 6, 8, 10), 3
 
 
@@ -86,8 +86,8 @@ _LOOKED_AT = 8  # candidates that are planned in earnest
 class _Candidate:
     """A region in bands.
 
-    bytes  the least that an arena would take: what lives at once and what lasts
-    macs   multiplications of a run
+    bytes  the least arena: the memory that is live at once, and permanent memory
+    macs   the multiplications of a run
     """
 
     model: Model

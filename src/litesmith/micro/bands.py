@@ -1,11 +1,11 @@
-"""Layers in bands: where the outputs of some layers make the peak, they are made a few rows at a
-time, so that no more than a band of each is in memory at once.
+"""Layers in bands: where the outputs of some layers make the peak, they are computed a few rows at
+a time, so that no more than a band of each is in memory at once.
 
 A region of a graph (one tensor in, one out) is repeated for each band of its output's rows. Each op
-reads the rows that its window needs, found backwards from the band: a slice of what came before,
-with the padding that the whole op had at the edges written out. The rows that two bands share are
-computed twice. Every number is made by the same kernel from the same numbers, so that the answer
-stays the same to the bit.
+reads the rows that its window needs, found backwards from the band: a slice of its input, with the
+padding that the whole op had at the edges written out. Rows shared by two bands are computed twice.
+Every number is computed by the same kernel from the same numbers, so that the outputs stay equal to
+the bit.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -74,7 +74,7 @@ def source_of(
 
 
 def split_region(model: Model, region: Region, bands: int) -> Model:
-    """The model with a region's output made in so many bands, which are joined at the end."""
+    """The model with a region's output computed in this many bands, which are joined at the end."""
     graph = model.main
     ops = region.ops(graph)
     source = source_of(graph, region, consumers(graph))
@@ -183,7 +183,7 @@ def _version(kind: str, tensor: Tensor) -> int:
 
 
 def read_rows(op: Op) -> dict[int, Reading] | None:
-    """How an op reads each of its inputs that flow; None where it cannot be made in bands."""
+    """How an op reads each of its computed inputs; None where it cannot be computed in bands."""
     reads = _READS.get(op.kind)
     out = op.outputs[0] if len(op.outputs) == 1 else None
     if reads is None or out is None or op.intermediates:
@@ -233,7 +233,7 @@ def _windows(op: Op) -> dict[int, Reading] | None:
     padding = options.word("padding")
     above, below = pads(padding, source.shape[1], slide) if padding == "SAME" else (0, 0)
     columns = pads(padding, source.shape[2], across) if padding == "SAME" else (0, 0)
-    # Pools leave out what is padded: zeros in its place would be others' numbers.
+    # Pools ignore padding: zeros written in its place would count.
     if op.kind in _POOLS and (above or below or any(columns)):
         return None
     if padding == "VALID" and out.shape[1] < 1:
@@ -251,7 +251,7 @@ def _rest(op: Op) -> list[Tensor]:
 
 
 def _edges(op: Op) -> dict[int, Reading] | None:
-    """Zeros around an image: rows of the result lie so many below those of the image."""
+    """Zeros around an image: rows of the result are shifted against those of the image."""
     edges = op.inputs[1]
     if edges is None or edges.data is None or edges.shape != (_IMAGE, 2):
         return None

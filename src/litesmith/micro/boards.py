@@ -80,7 +80,7 @@ def find_board(name: str) -> Board:
 
 
 def find_room(fits: str | None, ram: int | str | None, flash: int | str | None) -> Room | None:
-    """What a board has, or what sizes say; None where nothing was asked for."""
+    """The room of a board, or the given sizes; None where nothing was asked for."""
     if fits is None and ram is None and flash is None:
         return None
     board = None if fits is None else find_board(fits)

@@ -13,7 +13,7 @@ from litesmith.ir.types import Graph, Model, Op, Tensor
 ALIGNMENT = 16  # of every buffer: MicroArenaBufferAlignment
 _UNUSED = -1
 
-# Bytes of an element in the arena, where that is not what the file stores: int4 is unpacked.
+# The bytes of an element in the arena, where they differ from the file: int4 is unpacked.
 _BYTES = {
     "bool": 1,
     "complex128": 16,
@@ -47,10 +47,10 @@ class Request(NamedTuple):
 class Buffer:
     """A piece of planned memory.
 
-    bytes        as planned, a multiple of 16
+    bytes        the planned size, a multiple of 16
     first, last  the ticks between which it lives, both included
-    tensor       whose values it holds; None for scratch
-    graph, op    where scratch is used; of a tensor, `graph` is where it is listed
+    tensor       the tensor with these values; None for scratch
+    graph, op    the op that uses scratch; for a tensor, `graph` is the graph that lists it
     """
 
     bytes: int
@@ -79,7 +79,7 @@ def align_up(count: int, alignment: int = ALIGNMENT) -> int:
 
 
 def is_planned(tensor: Tensor) -> bool:
-    """True for what has no values in the file and is no variable, which lasts."""
+    """True for tensors without values in the file, except variables, which are permanent."""
     has_data = tensor.data is not None and tensor.data.size > 0
     return not has_data and not tensor.variable and tensor_bytes(tensor) > 0
 
@@ -172,7 +172,7 @@ def inner_graphs(op: Op) -> tuple[int, ...]:
 
 
 def live_bytes(buffers: Iterable[Buffer]) -> dict[int, int]:
-    """Bytes that live at each tick: what no plan can be smaller than."""
+    """The bytes that are live at each tick, a lower bound for every plan."""
     found = tuple(buffers)
     ticks = range(max((one.last for one in found), default=0) + 1)
     return {
@@ -181,7 +181,7 @@ def live_bytes(buffers: Iterable[Buffer]) -> dict[int, int]:
 
 
 def tick_labels(model: Model) -> dict[int, str]:
-    """What happens at each tick of the main graph: the inputs, then each op by its kind."""
+    """A label for each tick of the main graph: the inputs, then each op by its kind."""
     labels = {0: "inputs"}
     clock = 0
     for op in model.main.ops:

@@ -42,7 +42,7 @@ _CUSTOM_METHODS = {
 }
 _A_LINE = 12
 
-# Words of C and C++ that name nothing else, what every program has, and what is the compiler's.
+# Reserved words of C and C++, names that every program has, and names of the compiler.
 _TAKEN = re.compile(
     r"alignas|alignof|and|asm|auto|bool|break|case|catch|char|class|compl|concept|const|"
     r"consteval|constexpr|constinit|continue|decltype|default|delete|do|double|else|enum|"

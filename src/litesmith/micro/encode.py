@@ -1,9 +1,9 @@
-"""`encode`: weights in the compressed form that TensorFlow Lite Micro decodes, the same bits.
+"""`encode`: weights in the compressed form that TensorFlow Lite Micro decodes, with the same bits.
 
 Its op TFLM_DECODE (micro/kernels/decode*.cc) reads codes and a table and writes the weights into
-the arena, where they are until the layer behind it has run. Two kinds of code are written here:
-a table of up to 128 values for each channel, of which every weight is a number of few bits; and a
-bit for each weight, one where a value follows, for weights that are mostly zeros.
+the arena, where they stay until the next layer has run. Two kinds of code are written here: a table
+of up to 128 values for each channel, indexed by a few bits per weight; and one bit per weight, set
+where a value follows, for weights that are mostly zeros.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -170,7 +170,7 @@ def _join(header: Array, values: Array) -> Array:
 
 
 def pack_bits(numbers: Array, bits: int) -> Array:
-    """Numbers of so many bits, one after another, each with its highest bit first.
+    """Packs numbers of this many bits one after another, each with its highest bit first.
 
     >>> pack_bits(np.array([1, 2, 3]), 2).tolist()
     [108]
@@ -193,7 +193,7 @@ def _constant(name: str, values: Array) -> Tensor:
 
 
 def decode_weights(op: Op) -> Array:
-    """What the kernel makes of the codes of an op with one output: the weights, flat."""
+    """The weights that the kernel decodes for an op with one output, flat."""
     codes, table = (t.values() for t in op.inputs if t is not None)
     made = op.outputs[0]
     return _DECODERS[int(table[0])](codes, table, made)

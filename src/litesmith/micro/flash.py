@@ -14,7 +14,7 @@ from litesmith.ir.types import Model
 # The interpreter, the allocator, the planner and the parsers of options.
 INTERPRETER_BYTES = 29195
 
-# A source file of kernels: its bytes of code, and the kinds whose kernels it has.
+# A source file of kernels: its bytes of code, and the kinds of ops with kernels in it.
 KERNEL_FILES: tuple[tuple[str, int, str], ...] = (
     ("activations", 1552, "RELU RELU6"),
     ("add", 6158, "ADD"),
@@ -102,7 +102,7 @@ _BYTES_OF = {name: count for name, count, _ in KERNEL_FILES}
 
 
 class FlashAccount(NamedTuple):
-    """What a model takes of flash.
+    """The flash that a model needs.
 
     model        bytes of the file
     interpreter  bytes of code that every model needs, estimated
@@ -131,7 +131,7 @@ class FlashAccount(NamedTuple):
 
 
 def add_up_flash(model: Model, file_bytes: int) -> FlashAccount:
-    """The flash of a model whose file has so many bytes."""
+    """The flash of a model with a file of this size."""
     kinds = {op.custom or op.kind for _, _, op in model.ops()}
     names = sorted({_FILE_OF[kind] for kind in kinds if kind in _FILE_OF})
     unknown = tuple(sorted(kind for kind in kinds if kind not in _FILE_OF))

@@ -1,7 +1,7 @@
 """TensorFlow Lite Micro's own plan: the largest buffer first, each into the first gap that fits.
 
-It places what `greedy_memory_planner.cc` places where it places it, ties included, so that a plan
-of ours is held against the bytes that a device would really use without it.
+The placement equals that of `greedy_memory_planner.cc`, ties included, so that a plan of ours is
+compared with the bytes that a device would really use without it.
 """
 
 from bisect import bisect_right
@@ -15,14 +15,14 @@ from litesmith.micro.buffers import Buffer
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Where each buffer lies: its offset from the start of the arena, in the order of `buffers`."""
+    """The offset of each buffer from the start of the arena, in the order of `buffers`."""
 
     buffers: tuple[Buffer, ...]
     offsets: tuple[int, ...]
 
     @cached_property
     def bytes(self) -> int:
-        """What the head of the arena takes."""
+        """The size of the arena's head."""
         ends = (at + one.bytes for at, one in zip(self.offsets, self.buffers, strict=True))
         return max(ends, default=0)
 

@@ -1,7 +1,7 @@
-"""What each kernel of TensorFlow Lite Micro takes of the arena, a row a kind.
+"""The memory of each kernel of TensorFlow Lite Micro in the arena, one row per kind of op.
 
-Read in its sources (`micro/kernels/*.cc`, `flatbuffer_conversions.cc`) and seen: a build of them
-for a 32-bit machine told every allocation that it makes for a call of each op in each type.
+Read in its sources (`micro/kernels/*.cc`, `flatbuffer_conversions.cc`) and observed: a build for a
+32-bit machine reported every allocation for a call of each op in each type.
 """
 
 from collections.abc import Callable, Mapping
@@ -70,7 +70,7 @@ def _channels(axis: int) -> Blocks:
 
 
 def _rows(op: Op, _: int) -> list[int]:
-    """Of a fully connected layer with a scale for each row."""
+    """The memory of a fully connected layer with a scale for each row."""
     weight = _given(op, 1)
     if weight is None or weight.quant is None or not weight.quant.per_channel:
         return []
@@ -115,7 +115,7 @@ def _svdf(op: Op, _: int) -> list[int]:
 
 
 def _transposed(op: Op, word: int) -> list[int]:
-    """Of a product of matrices: what it turns around, and the shape of the result."""
+    """The memory of a product of matrices: its transposed factor, and the shape of the result."""
     blocks = [28] if _dtype(op) in ("int8", "int16") else []
     turned = [op.inputs[0]] if op.option("adj_x") else []
     turned += [] if op.option("adj_y") else [op.inputs[1]]

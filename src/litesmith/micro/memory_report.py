@@ -21,12 +21,12 @@ _MOST_LETTERS = 32
 
 @dataclass(frozen=True, eq=False)
 class MicroMemory:
-    """What a model takes on a microcontroller.
+    """The memory of a model on a microcontroller.
 
     device  the arena on a machine of 32 bits
     host    the arena in the wheel on this machine, which over-reports
-    told    what the wheel's interpreter says; None where it was not asked
-    room    what the model may take; None where nothing was asked for
+    told    the report of the wheel's interpreter; None where it was not asked
+    room    the memory that the model may use; None where no limit was given
     """
 
     name: str
@@ -62,7 +62,7 @@ class MicroMemory:
         return max(self.live, key=self.live.__getitem__, default=0)
 
     def peak_buffers(self) -> list[Buffer]:
-        """Who makes the peak, the largest first."""
+        """The buffers at the peak, largest first."""
         found = [b for b in self.device.plan.buffers if b.first <= self.peak <= b.last]
         return sorted(found, key=lambda one: -one.bytes)
 
@@ -129,7 +129,7 @@ def buffer_name(one: Buffer) -> str:
 
 
 def _short(name: str) -> str:
-    """Converters join the names of all that they fused: the end tells one from another."""
+    """The end of a name: converters join the names of all that they fused, and the end differs."""
     return name if len(name) <= _MOST_LETTERS else f"…{name[1 - _MOST_LETTERS :]}"
 
 
@@ -148,7 +148,7 @@ class MicroBench:
 
     @property
     def is_as_asked(self) -> bool:
-        """False where a model does not fit what was asked for."""
+        """False where a model exceeds the given room."""
         return all(one.fits for one in self.models)
 
     def to_rows(self) -> list[Mapping[str, object]]:

@@ -39,7 +39,7 @@ def read_offsets(model: Model) -> dict[Tensor, int] | None:
 
 
 def write_offsets(model: Model, offsets: Mapping[Tensor, int]) -> Model:
-    """The model with such a plan, in place of any other. The plan is to be proven before."""
+    """The model with this plan, in place of any other. The plan must be proven first."""
     tensors = [tensor for graph in model.graphs for tensor in graph.tensors]
     words = [_VERSION, len(model.graphs), len(tensors)]
     words += [offsets.get(tensor, _ONLINE) for tensor in tensors]

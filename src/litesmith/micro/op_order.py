@@ -1,4 +1,4 @@
-"""The order of ops that needs least memory: what lives at once depends on who comes first."""
+"""The order of ops that needs least memory: the order decides which tensors are live at once."""
 
 from dataclasses import replace
 
@@ -14,8 +14,8 @@ _WIDTH, _PAIRS = 64, 20_000
 
 
 def reorder_ops(model: Model) -> Model:
-    """The model with its main graph's ops in an order whose peak is lowest; the same where no
-    lower one is found, or where ops have effects beside their outputs."""
+    """Reorders the main graph's ops for the lowest peak; the model stays the same where no lower
+    peak is found, or where ops have effects beside their outputs."""
     graph = model.main
     if len(graph.ops) < 3 or any(_is_bound(op) for op in graph.ops):
         return model
@@ -28,7 +28,7 @@ def reorder_ops(model: Model) -> Model:
 
 
 def peak_bytes(model: Model) -> int:
-    """The most that lives at one tick: what no plan of this order is smaller than."""
+    """The largest number of bytes live at one tick, a lower bound for plans of this order."""
     return max(live_bytes(list_buffers(model, list_requests(model))).values(), default=0)
 
 
@@ -40,7 +40,7 @@ def _is_bound(op: Op) -> bool:
 
 
 def _search(graph: Graph) -> list[int]:
-    """A beam search over orders, by the peak and then by what is live."""
+    """A beam search over orders, by the peak and then by the live bytes."""
     facts = _Facts(graph)
     width = max(1, min(_WIDTH, _PAIRS // len(graph.ops) ** 2))
     beam: list[tuple[int, int, tuple[int, ...], frozenset[int]]] = [(0, 0, (), frozenset())]
@@ -58,7 +58,7 @@ def _search(graph: Graph) -> list[int]:
 
 
 class _Facts:
-    """What a search over orders asks of a graph."""
+    """The facts of a graph that a search over orders needs."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph

@@ -92,7 +92,7 @@ def _window_steps(source: Tensor, made: Tensor, rows: list[int], columns: list[i
 
 
 def _padded(op: Op, place: int) -> Steps | None:
-    """Row by row: what is padded is written without reading anything."""
+    """Row by row: padding is written without reading anything."""
     source, made, edges = op.inputs[0], op.outputs[0], constant_numbers(op.inputs[1])
     if place or source is None or edges is None or edges.shape != (4, 2) or edges[[0, 3]].any():
         return None

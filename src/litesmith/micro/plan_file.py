@@ -21,13 +21,13 @@ OVERLAPS = ("none", "reference")
 
 @dataclass(frozen=True, eq=False)
 class PlannedModel:
-    """A model with a plan, and what the plan is worth.
+    """A model with a plan, and the value of the plan.
 
-    own    bytes that the interpreter's own plan takes of the file as it was
-    bytes  bytes with this plan, the scratch that the interpreter adds included
-    bound  bytes that live at one tick in this order: no plan without overlaps is smaller
-    is_reordered  True where the ops are in another order
-    overlap       the kernels whose habits the plan relies on; "none" for any
+    own    the bytes of the interpreter's own plan for the original file
+    bytes  the bytes with this plan, including the scratch that the interpreter adds
+    bound  the bytes live at one tick in this order: no plan without overlaps is smaller
+    is_reorderedTrue where the ops are in another order
+    overlapthe kernels whose habits the plan relies on; "none" for any
     """
 
     model: Model
@@ -65,7 +65,7 @@ def plan_model(model: Model, overlap: str = "none") -> PlannedModel:
 
 
 def follow_plan(plan: Plan) -> Plan:
-    """What the interpreter makes of a plan: tensors where it says, scratch into what is left."""
+    """The interpreter's version of a plan: tensors at their places, scratch in the gaps."""
     return plan_greedily(plan.buffers, _fixed(plan))
 
 

@@ -21,7 +21,7 @@ RunOp = Callable[[Op, Sequence[Array | None]], Sequence[Array]]
 def run_poisoned(
     model: Model, plan: Plan, inputs: Sequence[Array], run_op: RunOp, *, seed: int = 0
 ) -> list[Array]:
-    """The outputs of a model without control flow whose memory is poisoned between its ops."""
+    """The outputs of a model without control flow, with its memory poisoned between the ops."""
     if any(inner_graphs(op) for op in model.main.ops):
         raise ValueError("control flow has no plan of its own")
     arena = _Arena(plan, seed)

@@ -23,11 +23,11 @@ ALLOCATOR = "pppppbpzz"  # MicroAllocator
 OPTIONS_ALLOCATOR = "pp"  # MicroBuiltinDataAllocator
 VARIABLES = "pii"  # MicroResourceVariables
 VARIABLE = "pppzb"  # MicroResourceVariable
-# The wheel's allocator also counts what it gives away, and it can decompress weights.
+# The wheel's allocator also counts its allocations, and can decompress weights.
 WHEEL_GRAPH = "ppp"
 COUNTING_ARENA = SINGLE_ARENA + "zzzz"
 COUNTING_ALLOCATOR = ALLOCATOR + "p" + 8 * "[zzz]"
-# What planning needs for itself while it lasts.
+# The temporary memory of the planning itself.
 ALLOCATION_INFO = "zpiiib"
 PLANNED_BUFFER = "[iiii]ii[iii]i"
 SCRATCH_REQUEST = "zii"

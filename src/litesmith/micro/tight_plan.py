@@ -1,7 +1,7 @@
 """A plan with less memory than the interpreter's own: many orders of placing are tried.
 
-The smallest plan is at least as large as what lives at one tick. A plan is proven, not believed:
-`find_clashes` compares every pair of buffers by itself, whatever placed them.
+No plan is smaller than the bytes live at one tick. A plan is proven, not believed: `find_clashes`
+compares every pair of buffers by itself, whatever placed them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +12,8 @@ from litesmith.micro.buffers import ALIGNMENT, Buffer, align_up, live_bytes
 from litesmith.micro.greedy_plan import Plan, plan_greedily
 from litesmith.micro.overlap import shared_distance
 
-# Of two buffers, the output of an op and an input that dies there: how far below it must start.
+# For the output of an op and an input that dies there: how far below the input the output must
+# start.
 Shared = Mapping[tuple[Buffer, Buffer], int]
 
 _TRIES = 4000  # placements of one buffer, over all orders that are tried
@@ -52,7 +53,7 @@ def _keys(buffers: Sequence[Buffer]) -> list[Callable[[int], tuple[int, ...]]]:
         lambda n: (-area(n),),
         lambda n: (buffers[n].first, -buffers[n].bytes),
         lambda n: (-buffers[n].last, -buffers[n].bytes),
-        # From the end: a chain of layers, each written just below what it reads.
+        # From the end: a chain of layers, each output just below its input.
         lambda n: (-buffers[n].first, -buffers[n].bytes),
         lambda n: (buffers[n].first - buffers[n].last, -buffers[n].bytes),
     ]

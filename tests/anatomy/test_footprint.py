@@ -98,7 +98,15 @@ def test_findings(name: str, what: str, command: str) -> None:
     found = [f for f in findings(zoo.MODELS[name]()) if what in f.what]
     assert len(found) == 1
     assert command in found[0].command
+    assert " OUT" not in found[0].command or found[0].command.endswith("-o OUT.tflite")
     assert found[0].why
+
+
+def test_one_op_is_no_plural() -> None:
+    b = Builder()
+    x = b.input("x", (1, 4))
+    (found,) = findings(b.model(b.op("ADD", b.op("RESHAPE", x, [1, 4]), x)))
+    assert found.what.startswith("1 op and ")
 
 
 def test_four_bits_in_convolutions_of_one_place_are_told_with_the_cure() -> None:

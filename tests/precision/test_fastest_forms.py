@@ -81,6 +81,7 @@ def test_dear_conversions_leave_all_in_integers_or_layers_alone() -> None:
     assert dear.keep == () and dear.predicted_us == dear.integer_us
     hopeless = find_fastest(model, given_costs(model, {"CONV_2D": 30.0, "PRELU": 99.0}, 1.0))
     assert hopeless.keep == ("PRELU",), "layers are integers all the same: that was asked for"
+    assert hopeless.by_kind is None, "no layer would be left to quantize"
 
 
 @given(st.sets(st.sampled_from(range(8))))

@@ -93,12 +93,14 @@ def _legacy(model: Model) -> Iterator[Finding]:
     count = len(legacy_tensors(model))
     if count:
         yield Finding(
-            phrase("{count} tensors are quantized as uint8", count),
+            phrase("1 tensor is quantized as uint8")
+            if count == 1
+            else phrase("{count} tensors are quantized as uint8", count),
             phrase(
                 "today's fast kernels take int8; uint8 runs the slow path, which made MobileNet v2 "
                 "half as fast"
             ),
-            'litesmith apply MODEL "upgrade" -o OUT',
+            'litesmith apply MODEL "upgrade" -o OUT.tflite',
         )
 
 
@@ -116,12 +118,16 @@ def _waste(model: Model) -> Iterator[Finding]:
     saved = size - sum(map(len, chunks(tidy)))
     if ops or saved > _WORTH_SAYING * size:
         size_text = bytes_text(max(saved, 0))
-        some = phrase("{ops} ops and {size} can go without a change of the results", ops, size_text)
+        what = phrase("{ops} and {size}", _ops(ops), size_text) if ops else size_text
         yield Finding(
-            some if ops else phrase("{size} can go without a change of the results", size_text),
+            phrase("{what} can go without a change of the results", what),
             phrase("edits: {edits}", _summary(edits)),
-            f'litesmith apply MODEL "{TIDY}" -o OUT',
+            f'litesmith apply MODEL "{TIDY}" -o OUT.tflite',
         )
+
+
+def _ops(count: int) -> str:
+    return phrase("1 op") if count == 1 else phrase("{count} ops", count)
 
 
 def _summary(edits: Counter[str]) -> str:
@@ -136,7 +142,9 @@ def _half(model: Model) -> Iterator[Finding]:
     if packed:
         size = bytes_text(sum(t.nbytes for t in packed))
         yield Finding(
-            phrase(
+            phrase("1 constant, {size}, is float16 and unpacked by a DEQUANTIZE op", size)
+            if len(packed) == 1
+            else phrase(
                 "{count} constants, {size}, are float16 and unpacked by DEQUANTIZE ops",
                 len(packed),
                 size,
@@ -144,7 +152,7 @@ def _half(model: Model) -> Iterator[Finding]:
             phrase(
                 "half the file, but each load pays for the unpacking; float32 doubles these bytes"
             ),
-            'litesmith apply MODEL "fold(float16=true) | fuse" -o OUT',
+            'litesmith apply MODEL "fold(float16=true) | fuse" -o OUT.tflite',
         )
 
 
@@ -161,7 +169,7 @@ def _free_shapes(model: Model) -> Iterator[Finding]:
             phrase(
                 "a fixed size lets these be computed once; keep it free if you resize the input"
             ),
-            'litesmith apply MODEL "fold(shapes=true) | cleanup" -o OUT',
+            'litesmith apply MODEL "fold(shapes=true) | cleanup" -o OUT.tflite',
         )
 
 
@@ -193,7 +201,7 @@ def _mended(model: Model) -> Iterator[Finding]:
                 plain(model.mended[0]),
             ),
             phrase("LiteRT refuses the file for it; a copy has them right, and is what runs here"),
-            'litesmith apply MODEL "cleanup" -o OUT',
+            'litesmith apply MODEL "cleanup" -o OUT.tflite',
         )
 
 

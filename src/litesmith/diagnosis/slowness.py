@@ -258,7 +258,9 @@ def _loading(before: Result, after: Result) -> str:
     if times[1] > 0.9 * times[0]:
         return ""
     return phrase(
-        "; opening it takes {time}, after it {time2}", time_text(times[0]), time_text(times[1])
+        "; opening takes {time}, and {time2} with the command",
+        time_text(times[0]),
+        time_text(times[1]),
     )
 
 
@@ -353,7 +355,7 @@ def _expected(patient: Patient, ops: Sequence[OpTime]) -> tuple[str, str]:
 
 
 def _worth_quantizing(patient: Patient) -> Iterator[Diagnosis]:
-    """A float model that a scheme makes faster here, as tried."""
+    """A float model that a scheme makes faster here, as tried; on a busy machine, one that may."""
     target, is_long = patient.target, patient.run_us > _MOST_US
     if not is_float(patient.model) or patient.profile is None or is_long:
         return
@@ -361,11 +363,13 @@ def _worth_quantizing(patient: Patient) -> Iterator[Diagnosis]:
         return
     forms = quantized_forms(patient.model, target, patient.runs)
     found = fastest_of(patient.model, forms, target, patient.seconds)
-    if found is None or found.ratio.verdict != FASTER:
+    if found is None or found.ratio.verdict not in (FASTER, UNCLEAR):
         return
     scheme = found.form.scheme
     yield Diagnosis(
-        phrase("float throughout, and {scheme} is faster here", scheme),
+        phrase("float throughout, and {scheme} is faster here", scheme)
+        if found.ratio.verdict == FASTER
+        else phrase("float throughout; {scheme} may be faster here", scheme),
         phrase("the file"),
         phrase(
             "of {schemes} the fastest, timed here beside the model; what it costs in accuracy only "
@@ -394,7 +398,9 @@ def _skipped(patient: Patient) -> Iterator[Diagnosis]:
     zeros = [percent_text(one.facts.zeros) for one in faster]
     told = phrase("op {place} with {zeros} zero blocks", faster[0].place, zeros[0])
     yield Diagnosis(
-        phrase("{count} layers multiply by zeros", len(faster)),
+        phrase("1 layer multiplies by zeros")
+        if len(faster) == 1
+        else phrase("{count} layers multiply by zeros", len(faster)),
         told + (phrase(" and {count} more", len(faster) - 1) if len(faster) > 1 else ""),
         phrase(
             "XNNPACK multiplies zeros like any number here; kernels of Litesmith's skip blocks "
@@ -484,7 +490,7 @@ def _slow(patient: Patient) -> Iterator[Diagnosis]:
             ),
             _places(ops),
             _WHY_SLOW.get(kind, phrase("the kernel does not reach what the CPU can do")),
-            phrase("{costs} more than at the speed of a matrix product", patient.costs(us)),
+            phrase("{costs}, beyond what a matrix product of its size takes", patient.costs(us)),
             f"litesmith profile MODEL --on {patient.target} --top {_MOST_NAMED}",
             us,
             parts=parts,

@@ -153,7 +153,7 @@ class Fitting:
             return ""
         path = self.model or Path("MODEL")
         out = quote(f"{path.stem}_{self.fit.before.target}.tflite")
-        data = " --data D" if self.fit.needs_data else ""
+        data = " --data DATA" if self.fit.needs_data else ""
         return f"litesmith apply {quote(str(path))} {quote(recipe)}{data} -o {out}"
 
     @property

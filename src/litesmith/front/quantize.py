@@ -323,7 +323,7 @@ def _stop(*_: object) -> NoReturn:
 
 def _way_out(model: Model) -> Phrase:
     if legacy_tensors(model):
-        return phrase('litesmith apply MODEL "upgrade" -o OUT makes it a faster int8 one')
+        return phrase('litesmith apply MODEL "upgrade" -o OUT.tflite makes it a faster int8 one')
     return phrase(
         "start from the float model, or name the float ops to change with {only}", argument("only")
     )

@@ -63,7 +63,8 @@ class FastestForms(NamedTuple):
     kept          these ops by kind
     slow          the kinds that take longer in integers than in float, the worst first
     rewrites      what is said with other ops first, as `rewrite` takes it
-    by_kind_us    of a run with every op of the slow kinds in float and no other
+    by_kind_us    of a run with every op of the slow kinds in float and no other; None where those
+                  are all layers
     """
 
     keep: Names
@@ -221,7 +222,8 @@ def find_fastest(reference: Model, costs: FormCosts) -> FastestForms:
     times = (best + rest, integer_us, real)
     slow = _slow_kinds(graph, costs)
     of_slow = [op for op in free if graph.ops[op].kind in {row.kind for row in slow}]
-    by_kind_us = problem.of(forms_of(problem, of_slow)) + rest
+    is_left = not layers.issubset(of_slow)  # something for `quantize` to do
+    by_kind_us = problem.of(forms_of(problem, of_slow)) + rest if is_left else None
     kinds = _by_kind(graph, costs, kept), slow
     return FastestForms(names_of(graph, kept), *times, *kinds, by_kind_us=by_kind_us)
 

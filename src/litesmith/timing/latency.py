@@ -451,10 +451,11 @@ def _loads(group: Sequence[Contender], rule: Rule, progress: Progress) -> Loads:
             progress(
                 Status(
                     phrase(
-                        "{count} loads, {time}",
+                        "load {count}, {time}",
                         len(loads),
                         time_text(1e6 * (perf_counter() - start)),
-                    )
+                    ),
+                    len(loads),
                 )
             )
     return loads

@@ -182,7 +182,12 @@ def test_the_recipe_for_an_accelerator_can_be_typed(swishing: Path, target: str)
 def test_an_accelerator_told_to_people(swishing: Path) -> None:
     shown = litesmith("doctor", swishing, "--for", "edgetpu")
     assert shown.returncode == 0, shown.stderr
-    for word in ("it takes int8 and uint8", "--data D", "RELU6(x + 3) / 6", "after it: 4 of 4 ops"):
+    for word in (
+        "it takes int8 and uint8",
+        "--data DATA",
+        "RELU6(x + 3) / 6",
+        "after it: 4 of 4 ops",
+    ):
         assert word in shown.stdout
     lines = [line for line in shown.stdout.splitlines() if "litesmith " not in line]
     assert all(len(line) <= 80 for line in lines)

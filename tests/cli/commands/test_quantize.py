@@ -200,7 +200,7 @@ def test_bad_input_is_one_line(words: tuple[str, ...], text: str, run: Run) -> N
     [
         ("hybrid", "quantized already, int8 weights, float activations"),
         ("residual_int8", "start from the float model"),
-        ("legacy_uint8", 'litesmith apply MODEL "upgrade" -o OUT'),
+        ("legacy_uint8", 'litesmith apply MODEL "upgrade" -o OUT.tflite'),
         ("custom", "no layer of the model can be changed"),
     ],
 )

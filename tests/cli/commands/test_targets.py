@@ -65,4 +65,4 @@ def test_the_command_that_makes_a_model_fit_can_be_copied(
     save(zoo.convnet(), path)
     run_command("targets", model=path)
     lines = capfd.readouterr().out.splitlines()
-    assert f"  litesmith quantize '{path}' --to int8 --io int8 --data D -o OUT" in lines
+    assert f"  litesmith quantize '{path}' --to int8 --io int8 --data DATA -o OUT.tflite" in lines

@@ -88,6 +88,9 @@ def test_again_it_answers_from_its_records_in_words(copied: Path) -> None:
     assert "out/best.tflite" in words and "out/report.html" in words
     assert "\x1b" not in shown.stdout
     assert "set aside" in shown.stdout and "fits" in shown.stdout
+    lines = shown.stdout.splitlines()
+    assert any(": the same file as " in line and ", set aside: " in line for line in lines)
+    assert "  litesmith bench out/best.tflite --on cpu:1" in lines  # can be pasted as it is
 
 
 def test_the_recipe_makes_the_same_bytes(place: Path, tmp_path: Path) -> None:

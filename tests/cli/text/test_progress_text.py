@@ -13,6 +13,11 @@ def test_a_line_says_how_far_the_work_is() -> None:
     assert half == "scoring · 1,000/2,000 · about 30.0 s left · loss 0.3"
 
 
+def test_a_first_guess_and_the_last_second_are_not_told() -> None:
+    assert status_line(Status("scoring", 1, 5000), 0.4) == "scoring · 1/5,000"
+    assert status_line(Status("scoring", 4999, 5000), 30) == "scoring · 4,999/5,000"
+
+
 def test_notes_are_said_where_no_line_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     with Terminal() as progress:
         progress(Status("scoring", 1, 2))

@@ -333,6 +333,12 @@ def test_a_constant_that_is_no_number_is_named(number: float) -> None:
         apply(model, "quantize", context(layer(noise(8, 40), noise(8))))
 
 
+@pytest.mark.parametrize("to", ["int8", "dynamic"])
+def test_where_all_layers_are_kept_no_word_is_said_of_their_weights(to: str) -> None:
+    with pytest.raises(CannotApply, match="left to change beside those that are kept"):
+        apply(layer(noise(8, 40), noise(8)), f"quantize(to={to}, keep=[FULLY_CONNECTED])")
+
+
 def test_weights_too_large_for_any_scale_are_named() -> None:
     weight, x = noise(8, 40), np.zeros((1, 40), np.float32)
     weight[0, 0] = 1e38

@@ -236,13 +236,13 @@ def test_a_folder_with_models_of_ones_own_is_refused(copied: Path) -> None:
 
 
 class Stop:
-    """Ctrl-C at a certain view."""
+    """Ctrl-C as the work on a certain candidate begins."""
 
     def __init__(self, at: int) -> None:
         self.left = at
 
-    def __call__(self, _: TuneView) -> None:
-        self.left -= 1
+    def __call__(self, view: TuneView) -> None:
+        self.left -= bool(view.records) and view.status is None
         if self.left == 0:
             raise KeyboardInterrupt
 
@@ -250,8 +250,8 @@ class Stop:
 class StopUnkept(Stop):
     """Ctrl-C once the trial that a view begins is on record, and nothing else knows of it."""
 
-    def __call__(self, _: TuneView) -> None:
-        self.left -= 1
+    def __call__(self, view: TuneView) -> None:
+        self.left -= bool(view.records) and view.status is None
         if self.left == 0:
             sys.settrace(self._look)
 
@@ -311,6 +311,17 @@ def test_a_finished_search_that_is_begun_again_and_stopped_keeps_its_best(
     recipe = json.loads((copied / "out" / "recipe.json").read_bytes())
     assert digest(copied / "out" / "best.tflite") == recipe["digest"] == wanted
     assert cast(Json, summary(copied)["best"])["digest"] == wanted
+
+
+def test_the_work_on_each_candidate_is_followed(tmp_path: Path) -> None:
+    """A view that stands still looks like a program that hangs."""
+    written(tmp_path)
+    views: list[TuneView] = []
+    carry_out(request_in(tmp_path), views.append)
+    told = [str(view.status.what) for view in views if view.status is not None]
+    assert any(what.startswith("load ") for what in told)  # timing
+    assert {"scoring", "looking at the data", "the ops of float, one by one"} <= {*told}
+    assert views[0].doing == "the model as it is" and not views[0].records
 
 
 def test_another_budget_that_is_stopped_leaves_no_best_of_the_old_one(copied: Path) -> None:

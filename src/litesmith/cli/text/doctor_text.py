@@ -38,7 +38,7 @@ def _print_fitting(result: Fitting) -> None:
     if not result.findings:
         show.line("it takes the whole model")
     for one in result.findings:
-        show.line(phrase("- {what}: {where}", one.what, one.where), "bold")
+        show.indented("- ", phrase("{what}: {where}", one.what, one.where), "bold")
         show.indented("  ", one.why)
         if one.command and not fit.recipe:
             show.command(f"  {one.command}")
@@ -70,7 +70,7 @@ def _print_vain(fit: Fit) -> None:
 def _print_recipe(fit: Fit, command: str) -> None:
     after = fit.after
     show.heading(
-        "the recipe that helps" + (phrase(", where D is your data") if fit.needs_data else "")
+        "the recipe that helps" + (phrase(", where DATA is your data") if fit.needs_data else "")
     )
     show.command(f"  {command}")
     for note in fit.notes:

@@ -7,7 +7,15 @@ from rich.text import Text
 from litesmith.anatomy.findings import Finding
 from litesmith.anatomy.footprint import Footprint, op_constant_bytes, op_macs
 from litesmith.anatomy.inspection import Inspection
-from litesmith.cli.text.printing import LEAST_NAME, command, console, heading, line, table
+from litesmith.cli.text.printing import (
+    LEAST_NAME,
+    command,
+    console,
+    heading,
+    indented,
+    line,
+    table,
+)
 from litesmith.ir.model_text import type_text
 from litesmith.ir.types import Model, Op, Tensor
 from litesmith.phrases import join, phrase
@@ -158,6 +166,6 @@ def _print_findings(noticed: Sequence[Finding]) -> None:
     if not noticed:
         line("nothing stands out")
     for finding in noticed:
-        line(phrase("- {what}", finding.what), "bold")
-        line(phrase("  {why}", finding.why))
+        indented("- ", finding.what, "bold")
+        indented("  ", finding.why)
         command(f"  {finding.command}")

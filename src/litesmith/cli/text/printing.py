@@ -103,12 +103,12 @@ def line(text: str, style: str = "") -> None:
     console.print(said(text, style))
 
 
-def indented(start: str, text: str) -> None:
+def indented(start: str, text: str, style: str = "") -> None:
     """A text behind its name; lines that follow begin where it began."""
     width = max(console.width - cell_len(start), _LEAST_WIDTH)
-    for part in said(text).wrap(console, width):
+    for part in said(text, style).wrap(console, width):
         part.rstrip()
-        console.print(Text(start) + part)
+        console.print(Text(start, style) + part)
         start = " " * cell_len(start)
 
 

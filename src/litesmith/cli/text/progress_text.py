@@ -17,6 +17,8 @@ from litesmith.units import plain, time_text, total_text
 _PATIENCE_SECONDS = 1.0
 _FRAME_SECONDS = 0.1  # a line that changes more often costs more than it tells
 
+_LEAST_SECONDS = 1.0  # what is left is no news below it, and a guess before
+
 _CLEAR = "\r\x1b[K"
 
 V = TypeVar("V")
@@ -86,8 +88,8 @@ def status_line(status: Status, seconds: float) -> str:
     parts = [plain(language.say(status.what))]
     if status.of:
         parts.append(f"{total_text(status.done)}/{total_text(status.of)}")
-    if 0 < status.done < status.of:
-        left = seconds * (status.of / status.done - 1)
+    left = seconds * (status.of / status.done - 1) if status.done else 0.0
+    if min(seconds, left) >= _LEAST_SECONDS:
         parts.append(language.say(phrase("about {time} left", time_text(1e6 * left))))
     if status.more:
         parts.append(plain(language.say(status.more)))

@@ -9,10 +9,12 @@ from rich.text import Text
 
 from litesmith.cli.text.live_view import Screen, worker_lines
 from litesmith.cli.text.printing import command, console, heading, line, said, table
+from litesmith.cli.text.progress_text import status_line
 from litesmith.evidence.records import Score, Speed
-from litesmith.evidence.tune_record import FLOAT, TunedModel, TuneSummary
+from litesmith.evidence.tune_record import FLOAT, REFUSED, SET_ASIDE, TunedModel, TuneSummary
 from litesmith.pages.records.record_words import faster_words, names_words
 from litesmith.phrases import join, phrase
+from litesmith.progress import Status
 from litesmith.run.core.placement import ESTIMATED
 from litesmith.search.trial.budget import KEPT, UNSURE
 from litesmith.search.trial.tried_model import TriedModel
@@ -43,6 +45,7 @@ class Live(Screen):
     def __init__(self, *, quiet: bool) -> None:
         super().__init__(quiet=quiet)
         self._began, self._told = monotonic(), 0
+        self._what, self._since = "", 0.0
 
     def show(self, view: TuneView) -> None:
         if self.shows:
@@ -56,6 +59,12 @@ class Live(Screen):
                     )
                 )
             self._told = len(view.records)
+
+    def _status(self, status: Status) -> Text:
+        if status.what != self._what:
+            self._what, self._since = status.what, monotonic()
+        words = status_line(status, monotonic() - self._since)
+        return Text(words, style="dim", no_wrap=True, overflow="ellipsis")
 
     def _picture(self, view: TuneView) -> Group:
         took = time_text(1e6 * (monotonic() - self._began))
@@ -76,6 +85,8 @@ class Live(Screen):
                     "dim",
                 )
             )
+        if view.status is not None:
+            parts.append(self._status(view.status))
         rows = trial_table(view.records, view.best.name if view.best else "")
         return Group(*parts, *worker_lines(view.workers), rows)
 
@@ -91,15 +102,21 @@ def trial_table(
     is_micro = any(record.details.ram_bytes is not None for record in records)
     size = minimize if minimize in ("download", "memory") else "size"
     costs = ("RAM", "flash") if is_micro else ("time", size)
-    rows = table("", "tried", "result", "score", "against float", *costs, right=(3, 5, 6))
-    for record in records:
+    found = [_micro_cells(one) if is_micro else _cells(one, size, summary) for one in records]
+    is_paired = any(difference for _, difference, *_ in found)
+    paired = ("against float",) if is_paired else ()
+    last = 4 + len(paired)
+    rows = table("", "tried", "result", "score", *paired, *costs, right=(3, last, last + 1))
+    for record, (score, difference, *taken) in zip(records, found, strict=True):
         mark = "▶" if record.name == best else ""
         status = "" if record.name == FLOAT else record.status
         rows.add_row(
             mark,
             Text(plain(record.name)),
             said(status, _STYLES.get(record.status, "")),
-            *(_micro_cells(record) if is_micro else _cells(record, size, summary)),
+            score,
+            *((difference,) if is_paired else ()),
+            *taken,
         )
     return rows
 
@@ -162,6 +179,12 @@ def print_found(found: Found) -> None:
     heading("tried")
     chosen, minimize = best.name if best else "", summary.request.minimize
     console.print(trial_table(found.records, chosen, minimize, summary))
+    for record in found.records:
+        if record.status in (REFUSED, SET_ASIDE):
+            told = phrase(
+                "{name}, {status}: {reason}", record.name, record.status, record.trial.reason
+            )
+            console.print(said(told, "dim"))
     data = summary.data
     line(
         phrase(
@@ -180,8 +203,12 @@ def print_found(found: Found) -> None:
         line(phrase("recipe: {recipe}", best.recipe))
     if found.report is not None:
         line(phrase("report: {page}", found.report))
+    if summary.next:
+        heading("next")
     for step in summary.next:
-        command(step.text)
+        line(step.purpose)
+        if step.command:
+            command(f"  {step.command}")
 
 
 def _headline(found: Found) -> str:

@@ -13,7 +13,7 @@ from litesmith.ir.ops import OPS
 from litesmith.ir.types import Graph, Model, Op, Tensor, constant_numbers
 from litesmith.numeric.arrays import ACTIVATIONS
 from litesmith.numeric.ranges import ESTIMATORS, Seen, estimate
-from litesmith.passes.core.layers import layer_of, unpacked_constants
+from litesmith.passes.core.layers import layer_of, layers_of, unpacked_constants
 from litesmith.passes.core.schemes import SCHEMES, Names, Scheme, chosen, roles
 from litesmith.passes.core.step import Change, Context, Skip, Tools
 from litesmith.passes.quantizing.attention_range import (
@@ -66,7 +66,7 @@ class Quantize:
             return self._integer(model, scheme, ops, context)
         change = store_weights(model, scheme, ops, per_channel=self.per_channel, block=self.block)
         if not change.touched:
-            raise CannotApply(_nothing_to_do(model, self.to, change.skipped))
+            raise CannotApply(self._nothing_to_do(model, ops, change.skipped))
         return change
 
     def _checked(self) -> Scheme:
@@ -86,6 +86,15 @@ class Quantize:
             raise BadInput("quantize(to={to}): block is for to=dynamic-int4 only", self.to)
         return scheme
 
+    def _nothing_to_do(self, model: Model, ops: set[Op], skipped: Sequence[Skip]) -> str:
+        if self.keep and any(op not in ops for op in layers_of(model.main)):
+            return phrase(
+                "quantize(to={to}): no layer of the model is left to change beside those that are "
+                "kept; keep fewer ops, or use the file as it is",
+                self.to,
+            )
+        return _nothing_to_do(model, self.to, skipped)
+
     def _integer(self, model: Model, scheme: Scheme, ops: set[Op], context: Context) -> Change:
         """Integers in the main graph; graphs that control flow runs stay float."""
         unpacked = unpacked_constants(model.main)
@@ -94,7 +103,7 @@ class Quantize:
         skipped = [Skip(op_name(op), why) for op, why in reasons.items() if op in ops and why]
         skipped = [skip for skip in skipped if skip.why != _NO_NUMBERS]
         if not (integer if self.only else any(map(layer_of, integer))):
-            raise CannotApply(_nothing_to_do(model, self.to, skipped))
+            raise CannotApply(self._nothing_to_do(model, ops, skipped))
         _refuse_spoiled(integer, self.to)
         skipped += _other_graphs(model)
         ranges = self._ranges(model, integer, context)
@@ -102,7 +111,7 @@ class Quantize:
         skipped += [Skip(op_name(op), _BOTH_SIGNS) for op in risky]
         integer = [op for op in integer if op not in risky]
         if not integer:
-            raise CannotApply(_nothing_to_do(model, self.to, skipped))
+            raise CannotApply(self._nothing_to_do(model, ops, skipped))
         work = self._work(model.main, integer, scheme, ranges)
         for _ in range(_MOST_WIDENINGS):
             wider = work.widened()

@@ -46,7 +46,7 @@ ACCELERATORS = (
     "ethos-u65-256",
     "ethos-u65-512",
 )
-RECIPE = phrase("litesmith quantize MODEL --to int8 --io int8 --data D -o OUT")
+RECIPE = phrase("litesmith quantize MODEL --to int8 --io int8 --data DATA -o OUT.tflite")
 
 _INTEGERS = ("int8", "uint8", "int16")  # of quantized values between ops
 _SECONDS = 600.0

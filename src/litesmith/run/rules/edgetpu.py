@@ -146,7 +146,7 @@ EDGE_TPU = Rules(
         _three_dimensions,
     ),
     wants=_INTEGERS,
-    way_out="litesmith quantize MODEL --to int8 --io int8 --data D -o OUT",
+    way_out="litesmith quantize MODEL --to int8 --io int8 --data DATA -o OUT.tflite",
     static=True,
     stops=True,
 )

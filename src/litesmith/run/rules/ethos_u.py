@@ -208,7 +208,7 @@ ETHOS_U = Rules(
     },
     always=(_integers, _shaped, _scaled),
     wants=_NARROW,
-    way_out="litesmith quantize MODEL --to int8 --io int8 --data D -o OUT",
+    way_out="litesmith quantize MODEL --to int8 --io int8 --data DATA -o OUT.tflite",
     static=True,
     final=True,
 )

@@ -185,8 +185,11 @@ MICRO = Rules(
 
 # What helps a model with ops that read all of these types.
 _WAYS_OUT = (
-    ({"float16"}, phrase('litesmith apply MODEL "fold(float16=true) | fuse" -o OUT unpacks it')),
-    ({"uint8"}, phrase('litesmith apply MODEL "upgrade" -o OUT makes it int8')),
+    (
+        {"float16"},
+        phrase('litesmith apply MODEL "fold(float16=true) | fuse" -o OUT.tflite unpacks it'),
+    ),
+    ({"uint8"}, phrase('litesmith apply MODEL "upgrade" -o OUT.tflite makes it int8')),
     ({"float32", "int8"}, phrase("quantize the float model to int8 instead, its data too")),
     (set[str](), phrase("TensorFlow Lite Micro needs a model without it")),
 )

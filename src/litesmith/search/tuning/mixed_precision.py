@@ -31,6 +31,7 @@ from litesmith.precision.fastest_forms import (
     with_forms,
 )
 from litesmith.precision.form_costs import FormCosts
+from litesmith.progress import Status
 from litesmith.search.tuning.op_sensitivity import Sensitivity, passes_on, sensitivities
 from litesmith.search.tuning.search_state import EIGHT_BITS, Candidate, State
 from litesmith.search.tuning.tune_trials import TuneTrials
@@ -273,6 +274,7 @@ def find_fastest_forms(trials: TuneTrials, base: str) -> FastestForms | None:
         return None
 
     def find() -> Fastest:
+        trials.progress(Status(phrase("timing ops one by one, in float and in integers")))
         parts = (parse(base), target, trials.goal.runs, trials.engine)
         return Fastest(1, base, fastest_forms(trials.model, *parts))
 
@@ -370,7 +372,7 @@ def _kept(
 def _find_mixtures(trials: TuneTrials, base: str, slower: bool) -> tuple[Mixture, ...]:
     reference, step = _before_quantizing(trials, base)
     few = take_some(trials.split.calibration, CALIBRATION_SAMPLES)
-    quantized = apply(reference, (step,), context_of(few)).model
+    quantized = apply(reference, (step,), context_of(few, progress=trials.progress)).model
     on = trials.goal.place.cpu or trials.goal.place.scores
     found = sensitivities(
         reference,
@@ -380,6 +382,7 @@ def _find_mixtures(trials: TuneTrials, base: str, slower: bool) -> tuple[Mixture
         runs=trials.goal.runs,
         on=on,
         engine=trials.engine,
+        progress=trials.progress,
     )
     return mixtures(reference, found, slower=slower)
 

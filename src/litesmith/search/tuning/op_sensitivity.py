@@ -27,7 +27,9 @@ from litesmith.passes.core.layers import Layer, real_bias, real_values
 from litesmith.passes.core.schemes import data_places
 from litesmith.passes.quantizing.integer_graph import conversions
 from litesmith.passes.quantizing.paired_walk import mean_output
+from litesmith.phrases import phrase
 from litesmith.precision.form_costs import FormCosts, estimated_costs, form_costs
+from litesmith.progress import Progress, Status, silent
 from litesmith.run.core.target import Target
 from litesmith.units import plain
 from litesmith.workers.engine import Engine, Lost
@@ -88,6 +90,7 @@ def sensitivities(
     runs: int | None = None,
     on: str | Target = "cpu:1",
     engine: Engine | None = None,
+    progress: Progress = silent,
 ) -> tuple[Sensitivity, ...]:
     """Measures what quantization does to each input and op of a float model, in order of execution.
 
@@ -109,7 +112,7 @@ def sensitivities(
     units = _units(reference, _corrected(reference, found, few))
     judge = DriftJudge(reference, scores(reference, found), few)
     harmless = HARMLESS_NATS if judge.chooses else HARMLESS_NOISE
-    damages = _damages(units, judge, harmless, end)
+    damages = _damages(units, judge, harmless, end, progress)
     done = {(u.place, u.what): damage for u, damage in zip(units, damages, strict=True)}
     return tuple(
         row._replace(
@@ -203,7 +206,11 @@ def _sample_count(rows: Sequence[Sensitivity], reference: Model, seconds: float)
 
 
 def _damages(
-    units: Sequence[_Unit], judge: DriftJudge, harmless: float, deadline: float
+    units: Sequence[_Unit],
+    judge: DriftJudge,
+    harmless: float,
+    deadline: float,
+    progress: Progress,
 ) -> Sequence[float]:
     """The damage of each unit alone. The worst group is halved first; a group that does little
     damage, or for which there is no time, shares its damage among its units."""
@@ -217,11 +224,14 @@ def _damages(
     least = _LEAST * min(whole, 1.0)
     found = [0.0] * len(units)
     waiting = [(-whole, 0, len(units))]
+    settled = 0
     while waiting:
+        progress(Status(phrase("finding the ops that int8 ruins"), settled, len(units)))
         negative, start, end = heappop(waiting)
         is_small = -negative <= least or perf_counter() > deadline
         if end - start == 1 or is_small:
             found[start:end] = [-negative / (end - start)] * (end - start)
+            settled += end - start
             continue
         middle = (start + end) // 2
         for half in ((start, middle), (middle, end)):

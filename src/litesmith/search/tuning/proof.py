@@ -35,6 +35,7 @@ from litesmith.operating_system import usable_cores
 from litesmith.passes.core.recipe import apply, parse, text_of
 from litesmith.phrases import phrase
 from litesmith.profiling.op_times import profile_ops
+from litesmith.progress import Status
 from litesmith.run.core.placement import MEASURED
 from litesmith.run.core.target import Target
 from litesmith.run.devices.address import Address
@@ -229,7 +230,8 @@ def _bench(
     beside = [r for r in others if r.name not in (FLOAT, best.name)][:_MOST_TIMED]
     group = [_contender(trials, name, record, t) for name, record, t in pairs]
     group += [_contender(trials, record.name, record, targets[0]) for record in beside]
-    return measure_on(trials.engine, group, trials.goal.rule(_PATIENT), memory=False)
+    rule = trials.goal.rule(_PATIENT)
+    return measure_on(trials.engine, group, rule, trials.progress, memory=False)
 
 
 def _fastest(bench: Bench) -> Result:
@@ -283,6 +285,7 @@ def look_into(trials: TuneTrials, record: TriedModel | None, front: Sequence[str
     place = trials.goal.place
     about = (*trials.runner.place, str(place), trials.split.calibration.digest)
     for name, digest, path in wanted:
+        trials.progress(Status(phrase("the ops of {name}, one by one", name)))
         kept = trials.folder.evidence(TunedInside, digest)
         if kept is None or kept.about != about or kept.accelerators is None:
             inside = _op_times(trials, path)
@@ -295,6 +298,7 @@ def look_into(trials: TuneTrials, record: TriedModel | None, front: Sequence[str
                 accelerators=_takers(path, compiled=name != FLOAT),
             )
             trials.folder.write_evidence(digest, inside)
+    trials.progress(Status(phrase("what accelerators take")))
     for other in (trials.records[name] for name in front):
         kept = trials.folder.evidence(TunedInside, other.digest) or TunedInside(1, other.name)
         if kept.accelerators is None:

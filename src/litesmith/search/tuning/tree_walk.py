@@ -31,6 +31,7 @@ from litesmith.micro.plan_file import OVERLAPS
 from litesmith.passes.core.recipe import text_of
 from litesmith.phrases import phrase
 from litesmith.precision.fastest_forms import FastestForms
+from litesmith.progress import Note, Status
 from litesmith.search.trial.budget import MICRO, MINIMIZE, Budget, Goal, Limits
 from litesmith.search.trial.data_split import least_samples, split
 from litesmith.search.trial.target_place import Place, refuse_place
@@ -65,6 +66,8 @@ _LEAST_LIKELY = 30
 
 # Training on fewer samples than this teaches a model nothing that generalizes.
 LEAST_TO_TRAIN = 200
+
+_FRAME_SECONDS = 0.5
 
 _TOO_LATE = phrase("the time is over")
 
@@ -146,6 +149,7 @@ class TuneView(NamedTuple):
     left       estimated seconds left; None where unknown
     look       the progress of a training
     workers    the state of the engine's workers
+    status     the progress on one candidate
     """
 
     doing: str
@@ -154,6 +158,7 @@ class TuneView(NamedTuple):
     left: float | None = None
     look: Look | None = None
     workers: tuple[Worker, ...] = ()
+    status: Status | None = None
 
 
 Tell = Callable[[TuneView], None]
@@ -190,6 +195,7 @@ class Search:
             self.request.runs,
         )
         self._doing, self._seconds_left = "", None
+        self._drawn = 0.0
         self._training_began: float | None = None
         self._refuse_few(1.0)  # at the least, before a folder is made
         machine_of(self.request.engine, self.request.targets[0].runs)  # raises without a device
@@ -211,6 +217,7 @@ class Search:
                 self._goal,
                 self._look,
                 self.request.engine,
+                progress=self._follow,
             )
             with self._watching():
                 yield
@@ -232,8 +239,19 @@ class Search:
         records = tuple(self.trials.records.values())
         self.tell(TuneView(self._doing, records, self.best, self._seconds_left, workers=workers))
 
+    def _follow(self, event: Status | Note) -> None:
+        """Shows what begins at once, and its progress twice a second: drawing takes time from the
+        work."""
+        now = monotonic()
+        if isinstance(event, Status) and (not event.done or now - self._drawn >= _FRAME_SECONDS):
+            self._drawn = now
+            records = tuple(self.trials.records.values())
+            left = self._seconds_left
+            self.tell(TuneView(self._doing, records, self.best, left, status=event))
+
     def walk(self, on_step: Callable[[], None]) -> None:
         """Tries the candidates of the tree; calls `on_step` after each new finding."""
+        self.show(phrase("the model as it is"))
         first = self.trials.try_candidate(float_candidate())
         if first.status == REFUSED:
             raise BadInput(first.trial.reason)

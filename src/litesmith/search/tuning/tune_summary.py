@@ -204,14 +204,14 @@ def _outcome(search: Search, proof: Proof | None) -> str:
     if proof is None:
         best = search.best
         if best is None:
-            return phrase("nothing within {budget} so far", budget)
+            return phrase("nothing meets the budget so far: {budget}", budget)
         return phrase("{name} is the best so far; not yet proven on held-out samples", best.name)
     if proof.verdict == KEPT:
         return _keep_yours(search, proof)
     if proof.verified is None and search.untried:
-        return phrase("the time was over before anything was found within {budget}", budget)
+        return phrase("the time was over before anything met the budget: {budget}", budget)
     if proof.verified is None:
-        return phrase("no version of this model stays within {budget}", budget)
+        return phrase("no version of this model meets the budget: {budget}", budget)
     accuracy = proof.verified.accuracy
     assert accuracy is not None  # what was verified was scored
     score = describe_score(accuracy, proof.verified.room)
@@ -221,10 +221,10 @@ def _outcome(search: Search, proof: Proof | None) -> str:
     if proof.shipped is None and over:
         within = ", ".join((budget, *search.request.limits.texts))
         near = f"{proof.verified.name}: {score}, {samples}; {'; '.join(over)}"
-        return phrase("nothing stays within {within}; nearest is {near}", within, near)
+        return phrase("nothing meets the budget ({within}); nearest is {near}", within, near)
     if proof.shipped is None:
         return phrase(
-            "nothing stays within {budget}; nearest is {name}: {score}, {samples}",
+            "nothing meets the budget ({budget}); nearest is {name}: {score}, {samples}",
             budget,
             proof.verified.name,
             score,
@@ -236,8 +236,8 @@ def _outcome(search: Search, proof: Proof | None) -> str:
         room = at_look(proof.verified.room, proof.verified.details.look or 1)
         found = verdict(room)
     judged = {
-        PROVEN: phrase("{score}, proven to be within {budget} ({by})", score, budget, by),
-        LIKELY: phrase("{score}, likely within {budget} ({by})", score, budget, by),
+        PROVEN: phrase("{score}, proven to meet the budget: {budget} ({by})", score, budget, by),
+        LIKELY: phrase("{score}, likely to meet the budget: {budget} ({by})", score, budget, by),
     }
     gains = join(_gains(search, proof, proof.shipped), ", ")
     left = describe_left(proof.shipped.details.placed)

@@ -37,6 +37,7 @@ from litesmith.operating_system import usable_cores
 from litesmith.passes.core import recipe as recipes
 from litesmith.passes.core.step import Context, Skip
 from litesmith.phrases import phrase
+from litesmith.progress import Progress, silent
 from litesmith.regression.comparison import measure_size
 from litesmith.run.core.placement import Placement
 from litesmith.run.core.target import Target
@@ -113,6 +114,7 @@ class TuneTrials:
     watch    receives the progress of a training
     engine   where candidates are built, timed and scored; None means this machine
     records  the tried candidates, by name
+    progress receives the progress on one candidate
     """
 
     folder: Folder
@@ -123,6 +125,7 @@ class TuneTrials:
     watch: Watch | None = None
     engine: Engine | None = None
     records: dict[str, TriedModel] = field(default_factory=dict[str, TriedModel])
+    progress: Progress = silent
 
     def __post_init__(self) -> None:
         self.digest = digest(self.source)
@@ -369,7 +372,8 @@ class TuneTrials:
         """The context for the steps: some of the calibration samples, and all of them for
         training."""
         if not trainings(recipe) or self.goal.training is None:
-            return replace(context_of(self._few), learn=later_rounding())
+            context = context_of(self._few, progress=self.progress)
+            return replace(context, learn=later_rounding())
         place = self.folder.training(name, self._key(recipes.text_of(recipe), CANDIDATE))
         record = TrainingRecord(place, resume=True)
         data, training = self.split.calibration, self.goal.training
@@ -429,7 +433,9 @@ class TuneTrials:
             found.details = replace(found.details, latency=estimated_speed(placed))
             return
         group = self._beside_float(name, path, target)
-        bench, device = measure_on(self.engine, group, self.goal.rule(_QUICK), memory=False)
+        bench, device = measure_on(
+            self.engine, group, self.goal.rule(_QUICK), self.progress, memory=False
+        )
         latency = speed_of(bench.results[-1], bench.results[0])
         found.details = replace(found.details, latency=latency, device=device)
         found.blocks = bench.comparisons[0].ratio.blocks if bench.comparisons else ()
@@ -474,7 +480,9 @@ class TuneTrials:
         return place.scores if is_long and place.cpu is None else place.proves
 
     def _score(self, path: Path, data: Data, on: Target) -> Evaluation:
-        return self.runner.score(path, data, self.goal.metric, on, against=self.source)
+        return self.runner.score(
+            path, data, self.goal.metric, on, against=self.source, progress=self.progress
+        )
 
 
 def build(recipe: str, given: tuple[Pieces], content: Content) -> Built:

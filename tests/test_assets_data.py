@@ -8,7 +8,8 @@ import pytest
 from litesmith import Session
 from litesmith.data.guess_norm import first_outputs
 from litesmith.data.lint import lint
-from litesmith.data.sources import Samples, open_data
+from litesmith.data.opened_samples import OpenedSamples
+from litesmith.data.sources import open_data
 from litesmith.tflite.file import load
 
 FOLDER = Path(__file__).parents[2] / "shared" / "assets"
@@ -51,7 +52,7 @@ UNLABELLED = {
 def test_the_right_preparation_is_found_and_gives_the_known_accuracy(name: str, data: str) -> None:
     model = load(FOLDER / "models" / f"{name}.tflite")
     found = open_data(FOLDER / "data" / data, model, samples=400)
-    assert isinstance(found, Samples) and found.preparation.text == LABELLED[name, data]
+    assert isinstance(found, OpenedSamples) and found.preparation.text == LABELLED[name, data]
     with Session(model, "cpu:2") as session:
         outputs = first_outputs(session, found)
     right = float(np.mean(outputs.argmax(axis=1) == found.classes))
@@ -63,6 +64,6 @@ def test_the_right_preparation_is_found_and_gives_the_known_accuracy(name: str, 
 def test_the_right_preparation_is_found_without_labels(name: str) -> None:
     model = load(FOLDER / "models" / f"{name}.tflite")
     found = open_data(FOLDER / "data" / "imagenet_calibration", model)
-    assert isinstance(found, Samples)
+    assert isinstance(found, OpenedSamples)
     assert found.preparation.text == f"{UNLABELLED[name]} resize=bilinear crop=0.875"
     assert lint(found, model) == []

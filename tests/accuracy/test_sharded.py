@@ -14,9 +14,10 @@ from litesmith.accuracy.evaluate import Evaluation, evaluate_all
 from litesmith.accuracy.metrics import METRICS, metric_name
 from litesmith.calibration import observed_cache as cache
 from litesmith.calibration.observe import Spread, observe
+from litesmith.data.opened_samples import OpenedSamples
 from litesmith.data.samples import Data
 from litesmith.data.shipping import join_pieces, piece, portions
-from litesmith.data.sources import Samples, open_data
+from litesmith.data.sources import open_data
 from litesmith.numeric.ranges import WHAT, Seen
 from litesmith.run.core.target import Target
 from litesmith.tflite.file import save
@@ -150,7 +151,7 @@ def test_samples_arrive_as_they_were_sent(pictures: Path, kind: str, width: int)
 
 def test_files_travel_as_they_lie_on_the_disk(pictures: Path) -> None:
     data = kinds(pictures)["files"]
-    assert isinstance(data, Samples)
+    assert isinstance(data, OpenedSamples)
     held = piece(data, range(len(data)))
     files = sum(path.stat().st_size for path in pictures.rglob("*.png"))
     assert held.nbytes == files

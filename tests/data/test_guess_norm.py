@@ -7,8 +7,9 @@ import pytest
 
 from litesmith import Builder, Model, Quant
 from litesmith.data.guess_norm import _shared_information
+from litesmith.data.opened_samples import OpenedSamples
 from litesmith.data.preparation import NORMS, Preparation
-from litesmith.data.sources import Samples, open_data
+from litesmith.data.sources import open_data
 from tests.tflite.test_read_metadata import described
 
 LEVELS = (40, 60, 80, 110, 121, 150, 180, 220)  # of which the first four are dark
@@ -43,7 +44,7 @@ def images(count: int = 32) -> tuple[np.ndarray, np.ndarray]:
 def test_labels_tell_the_norm(norm: str, softmax: bool) -> None:
     x, y = images()
     data = open_data({"x": x, "y": y}, bright_or_dark(norm, softmax=softmax))
-    assert isinstance(data, Samples) and data.preparation.norm == norm
+    assert isinstance(data, OpenedSamples) and data.preparation.norm == norm
     [note] = data.notes
     assert f"normalisation {norm} (" in note
     assert "100.0 % of 32 labelled samples right" in note and f"--norm {norm}" in note
@@ -51,7 +52,7 @@ def test_labels_tell_the_norm(norm: str, softmax: bool) -> None:
 
 def test_decided_answers_tell_the_norm_without_labels() -> None:
     data = open_data(images()[0], bright_or_dark("raw"))
-    assert isinstance(data, Samples) and data.preparation.norm == "raw"
+    assert isinstance(data, OpenedSamples) and data.preparation.norm == "raw"
     assert "guessed" in data.notes[0] and "mirror" in data.notes[0]
 
 
@@ -70,7 +71,7 @@ def test_labels_of_other_classes_are_no_evidence() -> None:
     x, y = images()
     mixed = np.random.default_rng(1).permutation(y)
     data = open_data({"x": x, "y": mixed}, bright_or_dark("raw"))
-    assert isinstance(data, Samples) and data.preparation.norm == "raw"
+    assert isinstance(data, OpenedSamples) and data.preparation.norm == "raw"
     assert "agree" in data.notes[0]
 
 
@@ -84,11 +85,11 @@ def test_a_guess_without_scores_is_not_sure() -> None:
 def test_metadata_comes_before_a_guess_and_the_user_before_metadata() -> None:
     model = described(bright_or_dark("tf"), [10], [20])
     data = open_data(images()[0], model)
-    assert isinstance(data, Samples)
+    assert isinstance(data, OpenedSamples)
     assert data.preparation.mean == (10,) and data.preparation.std == (20,)
     assert data.notes == ("normalisation (x − 10) / 20: from the model's metadata",)
     given = open_data(images()[0], model, preparation=Preparation(norm="raw"))
-    assert isinstance(given, Samples) and given.preparation.norm == "raw" and not given.notes
+    assert isinstance(given, OpenedSamples) and given.preparation.norm == "raw" and not given.notes
 
 
 def test_metadata_comes_before_the_scale() -> None:
@@ -109,7 +110,7 @@ def test_the_range_of_the_first_scale_tells_the_norm(norm: str) -> None:
     taken = Quant.of(scale, round(-128 - ends.min() / scale))
     y = b.op("DEQUANTIZE", b.op("QUANTIZE", x, dtype="int8", quant=taken), dtype="float32")
     data = open_data(images()[0], b.model(y))
-    assert isinstance(data, Samples) and data.preparation.norm == norm
+    assert isinstance(data, OpenedSamples) and data.preparation.norm == norm
     assert "range of its first scale" in data.notes[0]
 
 
@@ -117,7 +118,7 @@ def test_a_range_that_no_norm_fills_is_no_evidence() -> None:
     b = Builder()
     taken = b.op("QUANTIZE", b.input("image", (1, 8, 8, 3)), dtype="int8", quant=Quant.of(0.1, 3))
     data = open_data(images()[0], b.model(b.op("DEQUANTIZE", taken, dtype="float32")))
-    assert isinstance(data, Samples) and "not sure" in data.notes[0]
+    assert isinstance(data, OpenedSamples) and "not sure" in data.notes[0]
 
 
 def test_damaged_metadata_is_said_and_a_guess_made() -> None:
@@ -125,7 +126,7 @@ def test_damaged_metadata_is_said_and_a_guess_made() -> None:
         bright_or_dark("raw"), metadata=(("TFLITE_METADATA", np.full(40, 255, np.uint8)),)
     )
     data = open_data(images()[0], model)
-    assert isinstance(data, Samples) and data.preparation.norm == "raw"
+    assert isinstance(data, OpenedSamples) and data.preparation.norm == "raw"
     assert "damaged" in data.notes[0] and "guessed" in data.notes[1]
 
 
@@ -140,7 +141,7 @@ def test_a_class_more_than_labels_is_a_background() -> None:
     x, y = images()
     for given in (Preparation(), Preparation(norm="tf")):
         data = open_data({"x": x, "y": y}, bright_or_dark("tf", first=1), preparation=given)
-        assert isinstance(data, Samples) and data.preparation.label_offset == 1
+        assert isinstance(data, OpenedSamples) and data.preparation.label_offset == 1
         assert "label offset 1" in data.notes[-1]
         assert {int(s.label[0]) for s in data if s.label is not None} == {1, 2}
 
@@ -148,7 +149,7 @@ def test_a_class_more_than_labels_is_a_background() -> None:
 def test_a_class_without_samples_is_no_background() -> None:
     x, y = images()
     data = open_data({"x": x, "y": y}, bright_or_dark("tf", last=1))
-    assert isinstance(data, Samples) and data.preparation.label_offset == 0
+    assert isinstance(data, OpenedSamples) and data.preparation.label_offset == 0
     assert not any("label offset" in note for note in data.notes)
 
 
@@ -170,7 +171,7 @@ def test_a_batch_of_several_is_guessed_too() -> None:
     model = b.model(b.op("SOFTMAX", b.op("FULLY_CONNECTED", column, weights, bias)))
     pixels, y = images()
     data = open_data({"x": pixels[..., :1], "y": y}, model)
-    assert isinstance(data, Samples) and data.preparation.norm == "raw" and len(data) == 8
+    assert isinstance(data, OpenedSamples) and data.preparation.norm == "raw" and len(data) == 8
 
 
 @pytest.mark.parametrize("offset", [0, 1])
@@ -180,7 +181,7 @@ def test_a_background_is_found_where_the_first_classes_have_no_samples(offset: i
     assert model.main.outputs[0].shape[-1] == 1001
     for given in (Preparation(), Preparation(norm="tf")):
         data = open_data({"x": x, "y": y + 100}, model, preparation=given)
-        assert isinstance(data, Samples) and data.preparation.label_offset == offset
+        assert isinstance(data, OpenedSamples) and data.preparation.label_offset == offset
         assert any("label offset 1" in note for note in data.notes) == bool(offset)
         assert not any("label offset" in n and "not sure" in n for n in data.notes)
 

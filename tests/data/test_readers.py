@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith.accuracy.evaluate import evaluate_all
+from litesmith.data.opened_samples import OpenedSamples
 from litesmith.data.preparation import Preparation
 from litesmith.data.readers import as_classes
-from litesmith.data.sources import Samples, open_data
+from litesmith.data.sources import open_data
 from litesmith.errors import BadInput
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model
@@ -41,7 +42,7 @@ def test_every_form_from_arrays_and_generators_is_the_same(form: str) -> None:
 
     for source in ({"x": x, "y": y}, one_by_one):
         data = open_data(source, scorer(), preparation=RAW)
-        assert isinstance(data, Samples) and data.classes is not None
+        assert isinstance(data, OpenedSamples) and data.classes is not None
         assert data.classes.tolist() == CLASSES.tolist()
         labels = [s.label for s in data]
         assert [b.tolist() for b in labels if b is not None] == [[c] for c in CLASSES]
@@ -68,7 +69,7 @@ def test_a_folder_with_a_huge_number_is_a_name(tmp_path: Path) -> None:
     for number, name in enumerate(("3", "99999999999999999999")):
         saved(tmp_path / name / "a.png", noise(8, 8, number))
     data = open_data(tmp_path, scorer(), preparation=RAW)
-    assert isinstance(data, Samples) and data.classes is not None
+    assert isinstance(data, OpenedSamples) and data.classes is not None
     assert data.classes.tolist() == [0, 1]
     assert "in the order of their names" in data.notes[0]
 

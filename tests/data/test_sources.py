@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith import BadInput, Builder, Model, Quant
+from litesmith.data.opened_samples import OpenedSamples
 from litesmith.data.preparation import Preparation
 from litesmith.data.samples import Sample, as_stored
-from litesmith.data.sources import Samples, _stratified, open_data
+from litesmith.data.sources import _stratified, open_data
 from litesmith.ir.types import Signature
 from tests.data.test_images import noise, saved
 from tests.tflite.test_read_metadata import described
@@ -168,7 +169,7 @@ def test_an_npy_has_no_labels_and_is_mapped(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.ones((3, 8, 8, 3), np.float32))
     data = open_data(tmp_path / "x.npy", scorer())
     assert len(data) == 3 and all(s.label is None for s in data)
-    assert isinstance(data, Samples) and isinstance(data.rows.read(0)[0][0], np.memmap)
+    assert isinstance(data, OpenedSamples) and isinstance(data.rows.read(0)[0][0], np.memmap)
 
 
 def test_a_generator_is_read_once() -> None:

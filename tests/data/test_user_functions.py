@@ -7,7 +7,8 @@ import pytest
 
 from litesmith import BadInput
 from litesmith.accuracy.metrics import metric_name
-from litesmith.data.sources import open_data, users_function
+from litesmith.data.sources import open_data
+from litesmith.data.user_functions import users_function
 from tests.data.test_sources import scorer
 
 BROKEN = {

@@ -11,7 +11,7 @@ from shutil import copytree
 import pytest
 
 import litesmith
-from litesmith.data.source_digest import source_digest
+from litesmith.data.data_digest import data_digest
 from litesmith.errors import BadInput, LitesmithError
 from litesmith.evidence.folder import Folder
 from litesmith.regression.baseline import read_baseline
@@ -181,7 +181,7 @@ def test_data_that_is_another_is_not_opened(kept: Path) -> None:
     (folder / "cat").mkdir(parents=True)
     (folder / "cat" / "1.png").write_bytes(b"no picture")
     for key, named in (("data", data), ("calibrate", folder)):
-        opened = {**facts["opened"], key: str(named), f"{key}_digest": source_digest(named)}
+        opened = {**facts["opened"], key: str(named), f"{key}_digest": data_digest(named)}
         place.write_text(json.dumps({**facts, "opened": opened}))
         if key == "data":
             assert litesmith.apply("wide.tflite", str(place)).same

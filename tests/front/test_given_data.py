@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from litesmith import BadInput
+from litesmith.data.opened_samples import OpenedSamples
 from litesmith.data.preparation import Preparation, Preparing, read_preparation
 from litesmith.data.samples import watch_data
-from litesmith.data.sources import Samples, open_data
+from litesmith.data.sources import open_data
 from litesmith.front.given_data import open_given, type_options
 from litesmith.progress import Note, Status, silent
 from tests.data.test_sources import scorer
@@ -38,7 +39,7 @@ def test_choices_are_told(tmp_path_factory: pytest.TempPathFactory) -> None:
     np.save(path, np.zeros((3, 8, 8, 3), np.float32))
     told: list[Status | Note] = []
     data = open_given(str(path), scorer(), Preparation(), told.append, samples=5)
-    assert isinstance(data, Samples) and len(data) == 3
+    assert isinstance(data, OpenedSamples) and len(data) == 3
     assert told == [Note("5 samples asked for; there are 3")]
 
 
@@ -56,7 +57,7 @@ def test_progress_changes_nothing() -> None:
 def test_progress_reads_nothing_before_it_is_asked() -> None:
     read: list[int] = []
     found = open_data(np.zeros((4, 8, 8, 3), np.float32), scorer())
-    assert isinstance(found, Samples)
+    assert isinstance(found, OpenedSamples)
 
     def digest(index: int) -> str:
         read.append(index)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith import BadInput, Builder
-from litesmith.data.sources import UNTOUCHED
+from litesmith.data.preparation import UNTOUCHED
 from litesmith.transfer.labelled_data import Labelled, open_labelled, parted
 from tests.zoo import noise
 

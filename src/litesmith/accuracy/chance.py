@@ -11,10 +11,10 @@ from litesmith.accuracy.paired import wilson
 from litesmith.data.answers import Outputs, outputs_of
 from litesmith.data.guess_norm import class_count
 from litesmith.data.images import picture
+from litesmith.data.opened_samples import OpenedSamples
 from litesmith.data.preparation import NORMS
 from litesmith.data.readers import Item
 from litesmith.data.samples import Data, Sample
-from litesmith.data.sources import Samples
 from litesmith.ir.types import Array, Model
 from litesmith.phrases import join, phrase
 from litesmith.units import percent_text, plain
@@ -199,7 +199,7 @@ def _interval(answers: Answers) -> tuple[float, float]:
     return wilson(answers.right, max(1, len(answers.labels)))
 
 
-def _prepared_otherwise(data: Data) -> Iterator[tuple[str, Samples]]:
+def _prepared_otherwise(data: Data) -> Iterator[tuple[str, OpenedSamples]]:
     """A few samples under every other suitable normalisation, where the samples are pixels."""
     stored = data.items.stored
     wanted = None if stored is None else picture(stored.model.main.inputs[0])
@@ -224,7 +224,7 @@ def _prepared_otherwise(data: Data) -> Iterator[tuple[str, Samples]]:
             )
 
 
-def _pixel_scale(few: Samples) -> tuple[float, float] | None:
+def _pixel_scale(few: OpenedSamples) -> tuple[float, float] | None:
     """The factor and shift that turn the first input's values into pixels; None where none fits."""
     items = [few.rows.read(index)[0][0] for index in few.chosen]
     if items[0].dtype == np.uint8:

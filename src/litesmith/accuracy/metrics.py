@@ -25,7 +25,7 @@ from litesmith.accuracy.paired import (
 from litesmith.accuracy.scoring import ScoredSample
 from litesmith.arguments import argument
 from litesmith.data.samples import Data, Sample
-from litesmith.data.sources import users_function
+from litesmith.data.user_functions import users_function
 from litesmith.errors import BadInput
 from litesmith.ir.softmax_scores import ends_in_softmax
 from litesmith.ir.types import Array, Graph, Model

@@ -9,9 +9,8 @@ import numpy as np
 from litesmith.calibration.observe import Spread, tools
 from litesmith.data.images import channel_axis, picture
 from litesmith.data.lint import Problem, lint
-from litesmith.data.preparation import Norm, Preparation, normalize
+from litesmith.data.preparation import UNTOUCHED, Norm, Preparation, normalize
 from litesmith.data.samples import Data, Items, Sample, watch_data
-from litesmith.data.sources import UNTOUCHED
 from litesmith.errors import BadInput
 from litesmith.ir.ops import counting_inputs
 from litesmith.ir.types import Array, Model, Tensor

@@ -144,6 +144,9 @@ class Preparation:
 Numbers = float | Sequence[float] | str
 
 
+UNTOUCHED = Preparation()
+
+
 class Preparing(TypedDict, total=False):
     """A user's request for a preparation, one argument per setting; None where a setting is not
     given.

@@ -18,9 +18,9 @@ from litesmith.data.groups import (
     number_groups,
     sketch_arrays,
 )
+from litesmith.data.opened_samples import OpenedSamples
 from litesmith.data.readers import contents_digest
 from litesmith.data.samples import Data, DataView, Items, Sample
-from litesmith.data.sources import Samples
 from litesmith.phrases import phrase
 
 
@@ -239,7 +239,7 @@ def _input_digests(data: Data) -> list[bytes]:
     return [sha256(b"".join(a.tobytes() for a in s.inputs)).digest() for s in data]
 
 
-def _item_digests(data: Samples) -> list[bytes]:
+def _item_digests(data: OpenedSamples) -> list[bytes]:
     """The digest of each item as stored, without preparing it."""
     batches = (data.digests[n * data.batch :][: data.batch] for n in range(len(data)))
     return [sha256("".join(items).encode()).digest() for items in batches]

@@ -18,7 +18,7 @@ from litesmith.tasks.task import Scorer
 from litesmith.units import plain
 
 if TYPE_CHECKING:
-    from litesmith.data.sources import Samples
+    from litesmith.data.opened_samples import OpenedSamples
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class Items:
     batch: int = 1
     preparation: Preparation | None = None
     classes: Array | None = None
-    stored: "Samples | None" = None
+    stored: "OpenedSamples | None" = None
     is_random: bool = False
     groups: Callable[[], NDArray[np.int64]] | None = None
     misfit: str = ""

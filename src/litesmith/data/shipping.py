@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from litesmith.data.answers import Answering, main_session
 from litesmith.data.images import in_parallel
+from litesmith.data.opened_samples import OpenedSamples
 from litesmith.data.preparation import Preparation
 from litesmith.data.readers import Item, Rows
 from litesmith.data.samples import Data, Sample
-from litesmith.data.sources import Samples
 from litesmith.ir.types import Array, Graph, Model
 from litesmith.phrases import phrase
 from litesmith.run.session import Session, Source
@@ -115,7 +115,7 @@ class DataPiece:
         arrays = (array for column in self.columns for array in column)
         return sum(map(len, self.stored)) + sum(array.nbytes for array in arrays)
 
-    def open_samples(self) -> Samples:
+    def open_samples(self) -> OpenedSamples:
         """The samples, made one by one."""
         more = self.more.__getitem__ if self.more else None
         rows = Rows(
@@ -128,7 +128,7 @@ class DataPiece:
         )
         chosen = tuple(range(len(self.names)))
         model = read(memoryview(self.inputs))
-        return Samples(self.source, rows, chosen, model, self.preparation, (), self.others)
+        return OpenedSamples(self.source, rows, chosen, model, self.preparation, (), self.others)
 
     def one_by_one(self) -> Iterator[Sample]:
         """The samples one after the other: a worker has a single core."""
@@ -186,7 +186,7 @@ def portions(
         yield Lying(key, engine.hold(key, made, _nbytes))
 
 
-def join_pieces(pieces: Sequence[DataPiece]) -> Samples:
+def join_pieces(pieces: Sequence[DataPiece]) -> OpenedSamples:
     """Joins all pieces of some data."""
     first = pieces[0]
     columns = range(len(first.columns))
@@ -203,7 +203,7 @@ def join_pieces(pieces: Sequence[DataPiece]) -> Samples:
     ).open_samples()
 
 
-def piece(data: Samples, places: Sequence[int], *, digests: bool = False) -> DataPiece:
+def piece(data: OpenedSamples, places: Sequence[int], *, digests: bool = False) -> DataPiece:
     """The samples at some places, in the form in which they are shipped."""
     some = data.at(places)
     rows, chosen, inputs = some.rows, some.chosen, some.model.main.inputs
@@ -244,7 +244,7 @@ def _nbytes(portion: Portion) -> int:
     return portion.nbytes
 
 
-def _piece_samples(engine: Engine, data: Samples, whole: bool) -> int:
+def _piece_samples(engine: Engine, data: OpenedSamples, whole: bool) -> int:
     """The number of samples in a piece."""
     if whole or not len(data):
         return max(1, len(data))

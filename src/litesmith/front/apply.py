@@ -7,8 +7,8 @@ from typing import Unpack
 
 from litesmith.anatomy.source_file import Source, SourceFile, open_source
 from litesmith.arguments import argument, check_types, refuse_below
-from litesmith.data.preparation import Preparation, read_preparation
-from litesmith.data.sources import UNTOUCHED, Given
+from litesmith.data.preparation import UNTOUCHED, Preparation, read_preparation
+from litesmith.data.sources import Given
 from litesmith.display import show_html
 from litesmith.errors import BadInput
 from litesmith.front.given_data import Calibration

@@ -8,8 +8,8 @@ from typing import Unpack
 
 from litesmith.accuracy.metrics import Function, metric_name
 from litesmith.arguments import check_types, refuse_below
-from litesmith.data.preparation import Preparation, Preparing, read_preparation
-from litesmith.data.sources import UNTOUCHED, Given
+from litesmith.data.preparation import UNTOUCHED, Preparation, Preparing, read_preparation
+from litesmith.data.sources import Given
 from litesmith.front.resize import Shape, shape_texts
 from litesmith.pages.folder_kinds import write_report
 from litesmith.phrases import phrase

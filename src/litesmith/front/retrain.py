@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Unpack
 
 from litesmith.arguments import argument, check_types, refuse_below
-from litesmith.data.preparation import Preparation, read_preparation
-from litesmith.data.sources import UNTOUCHED, Given
+from litesmith.data.preparation import UNTOUCHED, Preparation, read_preparation
+from litesmith.data.sources import Given
 from litesmith.errors import BadInput
 from litesmith.evidence.folder import RETRAIN, Folder
 from litesmith.front.recipe_job import forget, has_record

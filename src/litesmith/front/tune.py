@@ -8,8 +8,8 @@ from typing import Unpack
 
 from litesmith.accuracy.metrics import Function, metric_name
 from litesmith.arguments import argument, check_types, refuse_below
-from litesmith.data.preparation import Preparation, Preparing, read_preparation
-from litesmith.data.sources import UNTOUCHED, Given
+from litesmith.data.preparation import UNTOUCHED, Preparation, Preparing, read_preparation
+from litesmith.data.sources import Given
 from litesmith.errors import BadInput
 from litesmith.front.given_data import open_evaluation, tell_notes
 from litesmith.micro.boards import find_room

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from litesmith.calibration.observed_cache import outputs_place, read_outputs, write_outputs
 from litesmith.data.answers import Outputs, outputs_of
+from litesmith.data.opened_samples import OpenedSamples
 from litesmith.data.samples import Sample
-from litesmith.data.sources import Samples
 from litesmith.errors import BadInput
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Model, Op, Record, Tensor, Value
@@ -53,7 +53,7 @@ class Embedded:
         )
 
 
-def embed(model: Model, data: Samples, labels: Array, tell: Tell | None = None) -> Embedded:
+def embed(model: Model, data: OpenedSamples, labels: Array, tell: Tell | None = None) -> Embedded:
     """The embeddings of all items of labelled data."""
     rows = rows_of(model, data, tell)
     spoiled = np.flatnonzero(~np.isfinite(rows).all(axis=1))
@@ -70,7 +70,7 @@ def embed(model: Model, data: Samples, labels: Array, tell: Tell | None = None) 
     return Embedded(rows[places], labels[places], tuple(digests[p] for p in order), places)
 
 
-def rows_of(model: Model, data: Samples, tell: Tell | None = None) -> Array:
+def rows_of(model: Model, data: OpenedSamples, tell: Tell | None = None) -> Array:
     """A model's output for each item, one row per item; cached."""
     place = outputs_place(model, data)
     known = read_outputs(place, data.digests)
@@ -81,7 +81,7 @@ def rows_of(model: Model, data: Samples, tell: Tell | None = None) -> Array:
     return found
 
 
-def answer_rows(model: Source, data: Samples, tell: Tell | None = None) -> Array:
+def answer_rows(model: Source, data: OpenedSamples, tell: Tell | None = None) -> Array:
     """A model's output for each item, one row per item."""
     rows: list[Array] = []
     with closing(outputs_of([model], iter(data), _first_answer)) as answers:

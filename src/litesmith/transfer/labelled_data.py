@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from litesmith.data.opened_samples import OpenedSamples
 from litesmith.data.preparation import Preparation
-from litesmith.data.sources import Given, Samples, open_data
+from litesmith.data.sources import Given, open_data
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model
 from litesmith.phrases import phrase
@@ -34,7 +35,7 @@ _NAMED = 5
 class Labelled:
     """Samples whose labels are the places of `names`."""
 
-    data: Samples
+    data: OpenedSamples
     names: tuple[str, ...]
 
     @property
@@ -133,7 +134,9 @@ def open_beside(
     return Labelled(_numbered(opened, own), beside.names)
 
 
-def _opened(source: Given, model: Model, preparation: Preparation, samples: int | None) -> Samples:
+def _opened(
+    source: Given, model: Model, preparation: Preparation, samples: int | None
+) -> OpenedSamples:
     asked = replace(preparation, label_offset=0)
     if is_path(source) and _is_table(Path(source)) and token_inputs(model):
         names = class_labels(Path(source))  # the model's classes are to be these
@@ -154,13 +157,13 @@ def _opened(source: Given, model: Model, preparation: Preparation, samples: int 
     return stored
 
 
-def _names(data: Samples) -> tuple[str, ...]:
+def _names(data: OpenedSamples) -> tuple[str, ...]:
     """The classes in the order of their numbers: by folder, else by number."""
     owners = dict(zip(_numbers(data), _owners(data), strict=True))
     return tuple(owners[number] for number in sorted(owners))
 
 
-def _owners(data: Samples) -> list[str]:
+def _owners(data: OpenedSamples) -> list[str]:
     """The class of each item by name."""
     if os.path.isdir(data.source):
         return [name.partition("/")[0] for name in data.names]
@@ -170,12 +173,12 @@ def _owners(data: Samples) -> list[str]:
     return [str(number) for number in _numbers(data)]
 
 
-def _numbers(data: Samples) -> list[int]:
+def _numbers(data: OpenedSamples) -> list[int]:
     assert data.rows.classes is not None
     return data.rows.classes[list(data.chosen)].tolist()
 
 
-def _numbered(data: Samples, numbers: dict[str, int]) -> Samples:
+def _numbered(data: OpenedSamples, numbers: dict[str, int]) -> OpenedSamples:
     """The data with other class numbers, assigned by name."""
     assert data.rows.classes is not None
     classes = np.full(len(data.rows.classes), -1, np.int64)

@@ -10,8 +10,8 @@ import pytest
 
 import litesmith
 from litesmith import BadInput, Builder, choose
-from litesmith.data.preparation import Preparation
-from litesmith.data.sources import UNTOUCHED, Samples
+from litesmith.data.opened_samples import OpenedSamples
+from litesmith.data.preparation import UNTOUCHED, Preparation
 from litesmith.evidence.folder import CHOOSE, Folder
 from litesmith.run.core.target import Target
 from litesmith.search.choosing.candidates import list_candidates
@@ -216,7 +216,7 @@ def test_what_a_candidate_learns_from_is_not_what_it_is_judged_by(
     (taught,) = list_candidates([tmp_path / "new.tflite"]).candidates
     lesson = Lesson(GivenData(data, UNTOUCHED, samples))
     for judge in (lesson.open(candidate), lesson.judge(taught)):
-        assert isinstance(judge.data, Samples)
+        assert isinstance(judge.data, OpenedSamples)
         assert judge.data.digests == made.proof.data.digests
         assert not {*judge.data.digests} & {*made.learned.data.digests}
 

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import litesmith
-from litesmith.data.sources import UNTOUCHED, open_data
+from litesmith.data.preparation import UNTOUCHED
+from litesmith.data.sources import open_data
 from litesmith.errors import BadInput
 from litesmith.evidence.log import Log
 from litesmith.evidence.tune_record import CANDIDATE, TUNE_KINDS, VERIFIED, ProofTimes, Tried

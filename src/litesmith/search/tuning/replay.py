@@ -7,10 +7,10 @@ from typing import Annotated, Literal, NamedTuple
 
 from litesmith.arguments import argument
 from litesmith.calibration.context import CALIBRATION_SAMPLES, context_of
+from litesmith.data.data_digest import data_digest
 from litesmith.data.preparation import Preparation
 from litesmith.data.sample_splits import take_some
 from litesmith.data.samples import Data
-from litesmith.data.source_digest import source_digest
 from litesmith.data.sources import Given, open_data
 from litesmith.errors import BadInput, os_reason
 from litesmith.evidence.codec import Malformed, Mark, decode, parse
@@ -70,8 +70,8 @@ def remember(
         None if calibrate is None else other,
         samples,
         preparation,
-        source_digest(Path(first)),
-        "" if calibrate is None else source_digest(Path(other)),
+        data_digest(Path(first)),
+        "" if calibrate is None else data_digest(Path(other)),
     )
 
 
@@ -157,7 +157,7 @@ def _context(
 def _refuse_other(place: Path, option: str, recorded: str, wanted: str) -> None:
     """Raises where the data named by the recipe has changed, before anything in it is decoded. Data
     that the caller supplies is compared by its samples, regardless of their order and names."""
-    if wanted and source_digest(Path(recorded)) not in (wanted, ""):
+    if wanted and data_digest(Path(recorded)) not in (wanted, ""):
         raise BadInput(
             "{place}: {data} has changed since, and is not opened on the word of a recipe; where "
             "its samples are the same, give {option}",

@@ -14,9 +14,10 @@ from litesmith.arguments import argument
 from litesmith.data.answers import outputs_of
 from litesmith.data.guess_norm import from_model, with_norm
 from litesmith.data.images import decode, in_parallel, picture
+from litesmith.data.opened_samples import OpenedSamples
 from litesmith.data.preparation import Preparation
 from litesmith.data.sample_splits import row_groups
-from litesmith.data.sources import Given, Samples, open_data
+from litesmith.data.sources import Given, open_data
 from litesmith.errors import BadInput, CannotApply
 from litesmith.installing import install_command
 from litesmith.ir.types import Array, Model
@@ -56,8 +57,8 @@ _IN_MEMORY = 2_000_000_000
 class Pictures(NamedTuple):
     """The data to learn from, and the data to judge by."""
 
-    learned: Samples
-    proof: Samples
+    learned: OpenedSamples
+    proof: OpenedSamples
     sources: tuple[str, str]
 
 
@@ -179,7 +180,7 @@ class PictureJob:
     # The training.
 
     def _teach(
-        self, start: Model, maps: Sequence[FeatureMap], names: tuple[str, ...], data: Samples
+        self, start: Model, maps: Sequence[FeatureMap], names: tuple[str, ...], data: OpenedSamples
     ) -> "TrainedHead":
         from litesmith.training.teaching.finetune import training_key
         from litesmith.training.teaching.picture_course import PictureSamples
@@ -196,7 +197,7 @@ class PictureJob:
     def _watch(self, look: Look) -> None:
         self.progress(look_status(look))
 
-    def _gather(self, data: Samples) -> tuple[Array, Array]:
+    def _gather(self, data: OpenedSamples) -> tuple[Array, Array]:
         """All images as bytes, with their labels."""
         wanted = picture(data.model.main.inputs[0])
         assert wanted is not None
@@ -219,21 +220,21 @@ class PictureJob:
         finished = self.task.finish(model, _strides(maps), self.request.raw)
         return _described(finished, names, made)
 
-    def _counts(self, data: Samples, classes: int) -> tuple[int, ...]:
+    def _counts(self, data: OpenedSamples, classes: int) -> tuple[int, ...]:
         """The number of objects of each class, or of images with it."""
         label = data.rows.label
         assert label is not None
         each = [self.task.count(label(index), classes) for index in data.chosen]
         return tuple(np.sum(each, axis=0).tolist())
 
-    def _judge(self, model: Model, proof: Samples, names: tuple[str, ...]) -> Judged:
+    def _judge(self, model: Model, proof: OpenedSamples, names: tuple[str, ...]) -> Judged:
         data = _opened_like(proof, model)
         (found,) = evaluate_all([model], data, metric=self.task.metric, progress=self.progress)
         assert found.rows is not None
         groups = row_groups(data, len(found.rows))
         return Judged(found, found.rows, groups, names, JUDGES[self.task.metric])
 
-    def _mistakes(self, model: Model, proof: Samples, found: Judged) -> tuple[Mistake, ...]:
+    def _mistakes(self, model: Model, proof: OpenedSamples, found: Judged) -> tuple[Mistake, ...]:
         data = _opened_like(proof, model)
         worst = found.worst[:MOST_MISTAKES]
         scorer = data.rows.scorer
@@ -256,14 +257,16 @@ def _described(model: Model, names: Sequence[str], made: Preparation) -> Model:
     return describe(model, [said], names)
 
 
-def _opened(source: Given, model: Model, preparation: Preparation, samples: int | None) -> Samples:
+def _opened(
+    source: Given, model: Model, preparation: Preparation, samples: int | None
+) -> OpenedSamples:
     data = open_data(source, model, preparation=preparation, samples=samples)
     stored = data.items.stored
     assert stored is not None, "pictures of these tasks are files"
     return stored
 
 
-def _opened_like(proof: Samples, model: Model) -> Samples:
+def _opened_like(proof: OpenedSamples, model: Model) -> OpenedSamples:
     """The same images for a model with another output layout."""
     again = _opened(Path(proof.source), model, proof.preparation, None)
     places = {name: n for n, name in enumerate(again.rows.names)}
@@ -271,12 +274,12 @@ def _opened_like(proof: Samples, model: Model) -> Samples:
     return replace(again, chosen=chosen)
 
 
-def _split(data: Samples, parts: int) -> tuple[Samples, Samples]:
+def _split(data: OpenedSamples, parts: int) -> tuple[OpenedSamples, OpenedSamples]:
     rest, held = _split_places(data, parts)
     return data.at(rest.tolist()), data.at(held.tolist())
 
 
-def _split_places(data: Samples, parts: int) -> tuple[Array, Array]:
+def _split_places(data: OpenedSamples, parts: int) -> tuple[Array, Array]:
     """Splits the places of images, one in `parts` apart from the others: by content, copies
     together."""
     groups, first = data.groups.tolist(), dict[int, str]()

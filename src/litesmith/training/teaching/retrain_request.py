@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from litesmith._version import VERSION
 from litesmith.accuracy.paired import Estimate
-from litesmith.data.preparation import Preparation
-from litesmith.data.sources import UNTOUCHED, Given
+from litesmith.data.preparation import UNTOUCHED, Preparation
+from litesmith.data.sources import Given
 from litesmith.display import show_html, show_line
 from litesmith.evidence.codec import encode_fields
 from litesmith.evidence.measurement import Measurement, Trial

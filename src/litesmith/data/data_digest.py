@@ -10,7 +10,7 @@ from litesmith.tasks.sound import ENDINGS as SOUND_ENDINGS
 _ENDINGS = ENDINGS | {*SOUND_ENDINGS}
 
 
-def source_digest(place: Path) -> str:
+def data_digest(place: Path) -> str:
     """The digest of a file's bytes. For a folder, the digest of the names and sizes of the images
     and clips in it and in its subfolders, without opening them. "" where nothing exists."""
     if place.is_file():

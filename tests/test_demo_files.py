@@ -10,7 +10,7 @@ import pytest
 from litesmith import BadInput, apply, evaluate, load
 from litesmith.data.sources import open_data
 from litesmith.demo_files import DATA, LICENCE, MODEL, TOP1, content, write
-from litesmith.tflite.read_metadata import Normalization, metadata
+from litesmith.tflite.read_metadata import StatedNorm, metadata
 
 NAMES = (LICENCE, DATA, MODEL)
 
@@ -47,7 +47,7 @@ def test_the_licence_is_the_data_sets_own() -> None:
 def test_the_model_says_how_to_feed_it() -> None:
     told = metadata(load(content(MODEL)))
     assert told.problem == ""
-    assert told.inputs == (Normalization((0.0,), (255.0,)),)
+    assert told.inputs == (StatedNorm((0.0,), (255.0,)),)
     assert len(told.labels) == 10 and told.labels[9] == "ankle boot"
 
 

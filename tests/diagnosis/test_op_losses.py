@@ -8,7 +8,7 @@ import pytest
 from litesmith.calibration.observe import tools
 from litesmith.data.samples import Data
 from litesmith.data.sources import open_data
-from litesmith.diagnosis.accuracy_verdict import Verdict, examine
+from litesmith.diagnosis.accuracy_verdict import AccuracyVerdict, examine
 from litesmith.diagnosis.causes import CAUSES, Cause
 from litesmith.diagnosis.float_pairs import Twin, scores, twins
 from litesmith.diagnosis.op_losses import FORM, WEIGHTS, DriftJudge, OpLoss, losses
@@ -65,7 +65,7 @@ def with_scale(model: Model, place: int, factor: float) -> Model:
     return with_tensors(model, {tensor: replace(tensor, quant=quant)})
 
 
-def first_finding(verdict: Verdict) -> str:
+def first_finding(verdict: AccuracyVerdict) -> str:
     assert verdict.findings, verdict.sentence
     return verdict.findings[0].what
 

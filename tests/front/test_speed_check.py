@@ -8,7 +8,7 @@ import pytest
 import litesmith
 from litesmith.anatomy.source_file import open_source
 from litesmith.cli.text.speed_text import print_speed
-from litesmith.front.speed_check import MadeFile, Speed, blame
+from litesmith.front.speed_check import MadeFile, SpeedCheck, blame
 from litesmith.passes.core.recipe import apply, parse
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.regression.size_report import Latency
@@ -43,7 +43,7 @@ def _made(path: Path, recipe: str) -> MadeFile:
 @pytest.mark.parametrize("recipe", ["quantize", "cleanup | fold | fuse | quantize | correct"])
 def test_a_slower_file_has_its_ops_named(float_file: Path, recipe: str, capsys) -> None:
     made = _made(float_file, recipe)
-    speed = blame(made, Target(), Speed(SLOWER), runs=4)
+    speed = blame(made, Target(), SpeedCheck(SLOWER), runs=4)
     assert speed.blamed[0].kind == "PRELU"
     assert made.step is not None
     print_speed(speed, made.step, is_recipe=True)
@@ -55,13 +55,13 @@ def test_a_slower_file_has_its_ops_named(float_file: Path, recipe: str, capsys) 
 
 def test_a_file_that_is_not_slower_has_nobody_to_blame(float_file: Path) -> None:
     faster = Latency(200.0, 100.0, Ratio((0.5,) * 12, (200.0, 100.0)), "cpu:1")
-    assert not blame(_made(float_file, "quantize"), Target(), Speed(faster)).blamed
+    assert not blame(_made(float_file, "quantize"), Target(), SpeedCheck(faster)).blamed
 
 
 @pytest.mark.parametrize("step", [Quantize(to="int8"), Quantize(to="dynamic"), Quantize("int16x8")])
 @pytest.mark.parametrize("is_recipe", [False, True])
 def test_every_slower_file_has_a_way_out(step: Quantize, is_recipe: bool, capsys) -> None:
-    print_speed(Speed(SLOWER), step, is_recipe=is_recipe)
+    print_speed(SpeedCheck(SLOWER), step, is_recipe=is_recipe)
     shown = " ".join(capsys.readouterr().out.split())
     assert "2.00 × slower" in shown
     assert "float16" in shown or "quantize" in shown

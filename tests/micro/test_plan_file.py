@@ -15,7 +15,7 @@ from litesmith.ir.edit import OVERLAP_NOTE
 from litesmith.ir.types import Model, Op, Quant, Tensor
 from litesmith.micro.arena import DEVICE, HOST, add_up_arena, list_requests
 from litesmith.micro.buffers import Buffer, list_buffers, live_bytes
-from litesmith.micro.greedy_plan import Plan, plan_greedily
+from litesmith.micro.greedy_plan import MemoryPlan, plan_greedily
 from litesmith.micro.offline_plan import read_offsets, write_offsets
 from litesmith.micro.op_order import peak_bytes, reorder_ops
 from litesmith.micro.overlap import shared_distance
@@ -54,7 +54,7 @@ def test_a_plan_that_lets_values_meet_is_found_out(
     moved = data.draw(st.integers(0, len(buffers) - 1))
     offsets = list(plan.offsets)
     offsets[moved] = 16 * data.draw(st.integers(0, 60))
-    changed = Plan(plan.buffers, tuple(offsets))
+    changed = MemoryPlan(plan.buffers, tuple(offsets))
     at, one = offsets[moved], plan.buffers[moved]
     meets = any(
         n != moved and one.meets(other) and at < there + other.bytes and there < at + one.bytes
@@ -141,7 +141,7 @@ def test_a_poisoned_arena_gives_the_same_answer(model: Model, seed: int) -> None
 def test_poison_finds_a_plan_that_is_wrong() -> None:
     model = zoo.residual_int8()
     buffers = list_buffers(model)
-    wrong = Plan(buffers, tuple(0 for _ in buffers))
+    wrong = MemoryPlan(buffers, tuple(0 for _ in buffers))
     x = np.arange(64).reshape(1, 4, 4, 4).astype(np.int8)
     with Session(model, "numpy") as session:
         (wanted,) = session(x).values()

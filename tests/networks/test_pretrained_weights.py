@@ -16,7 +16,7 @@ from litesmith.native.user_cache import VARIABLE, weights_files
 from litesmith.networks import PRETRAINED, find_pretrained, load_pretrained, load_weights
 from litesmith.networks.network_table import MEMBERS
 from litesmith.networks.weight_files import network_layers
-from litesmith.tflite.read_metadata import Normalization, metadata
+from litesmith.tflite.read_metadata import StatedNorm, metadata
 from litesmith.units import typed_share
 
 torch = pytest.importorskip("torch")
@@ -91,7 +91,7 @@ def test_fetched_weights_are_those_of_a_file(index: Path, weights: Path) -> None
     for one, other in zip(network_layers(ours.main), network_layers(theirs.main), strict=True):
         np.testing.assert_array_equal(one.weight.values(), other.weight.values())
         np.testing.assert_array_equal(one.bias.values(), other.bias.values())
-    assert metadata(ours).inputs == (Normalization(row.mean, row.std),)
+    assert metadata(ours).inputs == (StatedNorm(row.mean, row.std),)
     assert ours.main.outputs[0].shape == (1, 11)
 
 

@@ -12,14 +12,14 @@ from PIL import Image
 
 from litesmith.pages.choose_graphs import graphs, read_chosen
 from litesmith.pages.drawing.plot import Label, do_meet, label_box
-from litesmith.pages.drawing.tradeoff import Graph
+from litesmith.pages.drawing.tradeoff import TradeoffGraph
 from litesmith.pages.folder_kinds import write_markdown, write_report
 from tests.pages import chosen
 
 HOSTILE = "<script>alert('&')</script> | `x` \x1b[2J"
 
 
-def drawn(folder: Path, told: chosen.Json) -> tuple[Graph, ...]:
+def drawn(folder: Path, told: chosen.Json) -> tuple[TradeoffGraph, ...]:
     return graphs(read_chosen(chosen.write_folder(folder, told)))
 
 

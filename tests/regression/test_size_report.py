@@ -9,18 +9,20 @@ import zstandard
 
 from litesmith.anatomy.footprint import footprint, gzip_bytes, zstd_bytes
 from litesmith.anatomy.weights import Promises, WeightFacts, weight_facts
-from litesmith.regression.size_report import Costs, Latency, Shrunk, shrunk
+from litesmith.regression.size_report import FileSizes, Latency, Shrunk, shrunk
 from litesmith.tflite.file import load, save
 from litesmith.timing.statistics import Ratio
 from tests import zoo
 from tests.anatomy.test_weights import blocks_of_four, clustered, dense, pruned
 
 
-def costs(*weights: np.ndarray, macs: int = 10) -> Costs:
-    return Costs(100, 90, 80, macs, weight_facts(dense(*weights)))
+def costs(*weights: np.ndarray, macs: int = 10) -> FileSizes:
+    return FileSizes(100, 90, 80, macs, weight_facts(dense(*weights)))
 
 
-def record(before: Costs, after: Costs, ratio: float | None, spread: float = 0.001) -> Shrunk:
+def record(
+    before: FileSizes, after: FileSizes, ratio: float | None, spread: float = 0.001
+) -> Shrunk:
     if ratio is None:
         return Shrunk(before, after, Promises(0, ()), None, "it does not run")
     blocks = tuple(ratio * (1 + step * spread) for step in range(-6, 7))
@@ -46,7 +48,7 @@ FEW = costs(clustered(8, 64, (-127, -20, 31, 127)))
         (FULL, None, "not measured: it does not run"),
     ],
 )
-def test_verdict(after: Costs, ratio: float | None, words: str) -> None:
+def test_verdict(after: FileSizes, ratio: float | None, words: str) -> None:
     assert record(FULL, after, ratio).verdict.startswith(words)
 
 
@@ -63,7 +65,7 @@ def test_zeros_get_no_praise_for_what_small_numbers_did() -> None:
 
 
 @pytest.mark.parametrize(("after", "what"), [(ZEROS, "zeros"), (FEW, "repeated weights")])
-def test_a_little_faster_is_no_work_of_zeros(after: Costs, what: str) -> None:
+def test_a_little_faster_is_no_work_of_zeros(after: FileSizes, what: str) -> None:
     told = record(FULL, after, 0.97).verdict
     assert told.endswith(f", not by its {what}: they are multiplied like any number here")
     small = replace(after, weights=tuple(replace(w, dtype="int8") for w in ZEROS.weights))

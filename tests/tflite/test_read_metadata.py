@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith import Model, load
-from litesmith.tflite.read_metadata import Metadata, Normalization, metadata, vocabulary_file
+from litesmith.tflite.read_metadata import Metadata, StatedNorm, metadata, vocabulary_file
 from litesmith.tflite.write import to_bytes
 from tests import zoo
 from tests.draws import draws
@@ -82,7 +82,7 @@ def test_a_model_without_metadata_says_nothing() -> None:
 def test_normalization_and_labels_are_read() -> None:
     model = described(zoo.convnet(), [127.5], [128], "cat\ndog\r\nthird one\n")
     assert metadata(model) == Metadata(
-        (Normalization((127.5,), (128.0,)),), ("cat", "dog", "third one")
+        (StatedNorm((127.5,), (128.0,)),), ("cat", "dog", "third one")
     )
 
 
@@ -93,7 +93,7 @@ def test_metadata_survives_writing_and_reading() -> None:
 
 def test_equal_channels_are_one_number() -> None:
     found = metadata(described(zoo.convnet(), [0, 0, 0], [255, 255, 255]))
-    assert found.inputs == (Normalization((0.0,), (255.0,)),)
+    assert found.inputs == (StatedNorm((0.0,), (255.0,)),)
 
 
 @pytest.mark.parametrize("std", [[0], [float("nan")], [1, 2], [0, 1, 2]])
@@ -104,7 +104,7 @@ def test_an_impossible_normalization_is_left_aside(std: list[float]) -> None:
 
 def test_a_lost_label_file_costs_the_labels_only() -> None:
     found = metadata(replace(described(zoo.convnet(), [0], [1], "a"), attached=b"no archive"))
-    assert found.inputs == (Normalization((0.0,), (1.0,)),)
+    assert found.inputs == (StatedNorm((0.0,), (1.0,)),)
     assert found.labels == () and "'labels.txt' cannot be read" in found.problem
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith import BadInput, Model, Session, load
-from litesmith.tflite.read_metadata import Normalization, metadata
+from litesmith.tflite.read_metadata import StatedNorm, metadata
 from litesmith.tflite.write import to_bytes
 from litesmith.tflite.write_metadata import Described, describe, label_lines
 from tests import zoo
@@ -33,7 +33,7 @@ def _lines(found: list[str]) -> list[str]:
 @draws(60)
 @given(st.lists(numbers, min_size=3, max_size=3), st.lists(numbers, min_size=3, max_size=3), names)
 def test_what_is_written_is_read(mean: list[float], std: list[float], labels: list[str]) -> None:
-    norm = Normalization(tuple(mean), tuple(std))
+    norm = StatedNorm(tuple(mean), tuple(std))
     made = describe(zoo.convnet(), [Described(norm, channels=3)], labels)
     found = metadata(load(to_bytes(made)))
     assert found.problem == ""
@@ -83,7 +83,7 @@ def test_a_plain_zip_reader_finds_the_labels() -> None:
 
 
 def test_the_flatbuffers_library_reads_the_same_tables() -> None:
-    norm = Normalization((1.0, 2.0, 3.0), (4.0, 5.0, 6.0))
+    norm = StatedNorm((1.0, 2.0, 3.0), (4.0, 5.0, 6.0))
     made = describe(zoo.convnet(), [Described(norm, channels=3)], ["a", "b"])
     content = made.metadata[-1][1].tobytes()
     assert content[4:8] == b"M001"

@@ -35,7 +35,7 @@ Samples = Sequence[Mapping[str, Array]]
 _LONGEST = 240  # characters of a reason: onnxruntime's begin with the place in its own source
 
 
-class Judged(NamedTuple):
+class OnnxAnswers(NamedTuple):
     """The outputs of a source for each of some inputs, the runtime that computed them, and its
     memory."""
 
@@ -69,7 +69,7 @@ class OnnxJudge:
         return found.values
 
 
-def judge_onnx(source: Path, samples: Samples, more: Sequence[str] = ()) -> Judged:
+def judge_onnx(source: Path, samples: Samples, more: Sequence[str] = ()) -> OnnxAnswers:
     """The outputs of an .onnx file by their names for each of some inputs, and further values."""
     with TemporaryDirectory() as folder:
         given, found = Path(folder) / "inputs.npz", Path(folder) / "outputs.npz"
@@ -104,7 +104,7 @@ def judge_onnx(source: Path, samples: Samples, more: Sequence[str] = ()) -> Judg
             )
         told = json.loads(done.stdout.splitlines()[-1])
         values = _by_name(found, [told["names"]] * len(samples))
-        return Judged(told["judge"], values, int(told["bytes"]))
+        return OnnxAnswers(told["judge"], values, int(told["bytes"]))
 
 
 def _by_name(place: Path, names: Sequence[Sequence[str]]) -> list[dict[str, Array]]:

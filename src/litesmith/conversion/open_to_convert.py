@@ -18,7 +18,7 @@ from litesmith.type_guards import is_path
 Sizes = Mapping[str, Sequence[int]]
 
 
-class Opened(NamedTuple):
+class OpenedSource(NamedTuple):
     """A source.
 
     name   its name in messages
@@ -50,7 +50,7 @@ class Opened(NamedTuple):
         return self.run.bytes if isinstance(self.run, OnnxJudge) else 0
 
 
-def open_to_convert(source: object, example: object, sizes: Sizes) -> Opened:
+def open_to_convert(source: object, example: object, sizes: Sizes) -> OpenedSource:
     """The source that a path, a module, a program or a Keras model is."""
     if is_path(source):
         return _from_file(Path(source), sizes)
@@ -73,7 +73,7 @@ def _is_a(value: object, module: str, name: str) -> bool:
     return isinstance(kind, type) and isinstance(value, kind)
 
 
-def _from_file(path: Path, sizes: Sizes) -> Opened:
+def _from_file(path: Path, sizes: Sizes) -> OpenedSource:
     refuse_stranger(path)
     suffix = path.suffix.lower()
     if suffix not in CONVERTED:
@@ -85,7 +85,7 @@ def _from_file(path: Path, sizes: Sizes) -> Opened:
     except OSError as error:
         raise BadInput("{path}: {why}", path, os_reason(error)) from None
     if suffix == ".onnx":
-        return Opened(path.name, path, read_onnx(path), OnnxJudge(path))
+        return OpenedSource(path.name, path, read_onnx(path), OnnxJudge(path))
     if suffix == ".keras":
         from litesmith.conversion.keras_model import load_keras
 
@@ -108,7 +108,7 @@ def _need(package: str, path: Path, extra: str) -> None:
         )
 
 
-def _from_module(module: Any, example: object, sizes: Sizes) -> Opened:
+def _from_module(module: Any, example: object, sizes: Sizes) -> OpenedSource:
     from litesmith.conversion.torch_program import exported
 
     if example is None:
@@ -119,15 +119,15 @@ def _from_module(module: Any, example: object, sizes: Sizes) -> Opened:
     return _from_program(type(module).__name__, None, exported(module, example), sizes)
 
 
-def _from_program(name: str, path: Path | None, program: Any, sizes: Sizes) -> Opened:
+def _from_program(name: str, path: Path | None, program: Any, sizes: Sizes) -> OpenedSource:
     from litesmith.conversion.torch_program import read_program
 
     read = read_program(program, sizes)
-    return Opened(name, path, read.model, read.run, "torch", read.example)
+    return OpenedSource(name, path, read.model, read.run, "torch", read.example)
 
 
-def _from_keras(model: Any, example: object, sizes: Sizes) -> Opened:
+def _from_keras(model: Any, example: object, sizes: Sizes) -> OpenedSource:
     from litesmith.conversion.keras_model import read_keras
 
     read = read_keras(model, example, sizes)
-    return Opened(type(model).__name__, None, read.model, read.run, "keras", read.example)
+    return OpenedSource(type(model).__name__, None, read.model, read.run, "keras", read.example)

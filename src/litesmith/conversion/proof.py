@@ -32,7 +32,7 @@ Inputs = Mapping[str, Array]
 Run = Callable[[Sequence[Inputs], Sequence[str]], Sequence[Mapping[str, Array]]]
 
 
-class Difference(NamedTuple):
+class OutputDifference(NamedTuple):
     """How far an output of the result is from the source's.
 
     largest  the largest difference
@@ -117,10 +117,10 @@ def _looked_up(op: Op) -> tuple[Tensor | None, int]:
 
 def differences(
     model: Model, turned: frozenset[str], samples: Sequence[Inputs], run: Run, half: str = ""
-) -> tuple[Difference, ...]:
+) -> tuple[OutputDifference, ...]:
     """The largest difference of each output over all samples; `half` is the type of less precision
     that the source computes in, if it does."""
-    worst: dict[str, Difference] = {}
+    worst: dict[str, OutputDifference] = {}
     steps, sizes = code_steps(model), _full_sizes(model)
     names = [name for name, _ in model.signatures[0].outputs]
     digits = _HALF_DIGITS.get(half, _LAST_DIGITS)
@@ -175,11 +175,11 @@ def _nudge(values: Array, random: np.random.Generator) -> Array:
 
 
 def _allow(
-    one: Difference,
+    one: OutputDifference,
     found: Mapping[str, Array],
     nudged: Mapping[str, Array],
     sizes: Mapping[str, float],
-) -> Difference:
+) -> OutputDifference:
     """The difference, with the allowance that other last digits inside the model explain."""
     ours = found[one.output]
     moved = _relative(_apart(nudged[one.output], ours), ours, sizes[one.output])
@@ -233,14 +233,14 @@ def _difference(
     near: Array,
     steps: CodeSteps = _NO_STEPS,
     size: float = 0.0,
-) -> Difference:
+) -> OutputDifference:
     if found.shape != wanted.shape:
-        return Difference(name, np.inf, np.inf, _LEAST)
+        return OutputDifference(name, np.inf, np.inf, _LEAST)
     apart = _apart(found, wanted)
     times = _TIMES_ROUNDED if steps.inputs else _TIMES
     explained = max(times * _apart(near, wanted), _CODES * steps.outputs.get(name, 0.0))
     allowed = max(_LEAST, _relative(explained, wanted, size))
-    return Difference(name, apart, _relative(apart, wanted, size), allowed)
+    return OutputDifference(name, apart, _relative(apart, wanted, size), allowed)
 
 
 def _relative(apart: float, wanted: Array, size: float = 0.0) -> float:

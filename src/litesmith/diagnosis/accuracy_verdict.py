@@ -85,7 +85,7 @@ _MOST_TRIED, _MOST_KEPT = 7, 3
 
 
 @dataclass(frozen=True)
-class Verdict:
+class AccuracyVerdict:
     """What quantization costs a model, in a sentence, and why.
 
     drift       the distance of the answers from the float model's; None without a float model
@@ -118,7 +118,7 @@ def examine(
     target: Target | None = None,
     seconds: float = RACE_SECONDS,
     watch: Watch = _unwatched,
-) -> Verdict:
+) -> AccuracyVerdict:
     """Finds where accuracy is lost: in a quantized model beside its float one, or in a float model
     after quantizing it to int8 here. Among the remedies that help, recommends the fastest on the
     target, after they took turns for the given seconds."""
@@ -149,7 +149,9 @@ def examine(
     examination = _Examination(pair, few, watch, bool(refused), timing)
     found = (*problems, *examination.findings(_is_harmless(evaluation)))
     sentence = examination.sentence(evaluation, found, mixed)
-    return Verdict(sentence, found[:_MOST_FINDINGS], examination.drift, evaluation, notes, pair)
+    return AccuracyVerdict(
+        sentence, found[:_MOST_FINDINGS], examination.drift, evaluation, notes, pair
+    )
 
 
 def _mixed(pair: Pair, data: Data, watch: Watch, *, is_refused: bool) -> tuple[Diagnosis, ...]:
@@ -215,7 +217,7 @@ def _as_a_whole(
     evaluation: Evaluation | None,
     found: tuple[Diagnosis, ...],
     notes: tuple[str, ...],
-) -> Verdict:
+) -> AccuracyVerdict:
     """The verdict on a model that cannot be examined part by part."""
     drift = evaluation.against.snr_db if evaluation and evaluation.against else None
     if drift is None:
@@ -223,10 +225,10 @@ def _as_a_whole(
     sentence = phrase(
         "{told}: {loss}output SNR {score}", pair.told, _loss(evaluation), score_text(drift, "dB")
     )
-    return Verdict(sentence, found, None, evaluation, notes)
+    return AccuracyVerdict(sentence, found, None, evaluation, notes)
 
 
-def _without_float(model: Model, data: Data, problems: Sequence[Diagnosis]) -> Verdict:
+def _without_float(model: Model, data: Data, problems: Sequence[Diagnosis]) -> AccuracyVerdict:
     found = (*problems, *unaided(model, data))
     told = phrase("nothing stands out") if not found else found[0].what
     sentence = phrase(
@@ -235,7 +237,7 @@ def _without_float(model: Model, data: Data, problems: Sequence[Diagnosis]) -> V
         scheme_of(model),
         told,
     )
-    return Verdict(sentence, found[:_MOST_FINDINGS])
+    return AccuracyVerdict(sentence, found[:_MOST_FINDINGS])
 
 
 def spread(data: Data, most: int) -> Data:

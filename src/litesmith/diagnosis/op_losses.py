@@ -52,7 +52,7 @@ def decibels(signal: float, noise: float) -> float:
 
 
 @dataclass
-class Errors:
+class ChannelErrors:
     """Errors added up, channel by channel."""
 
     count: int = 0
@@ -88,11 +88,11 @@ class OpLoss:
     """
 
     twin: Twin
-    signal: Errors = field(default_factory=Errors)
-    total: Errors = field(default_factory=Errors)
-    form: Errors = field(default_factory=Errors)
-    cut: Errors = field(default_factory=Errors)
-    weights: Errors = field(default_factory=Errors)
+    signal: ChannelErrors = field(default_factory=ChannelErrors)
+    total: ChannelErrors = field(default_factory=ChannelErrors)
+    form: ChannelErrors = field(default_factory=ChannelErrors)
+    cut: ChannelErrors = field(default_factory=ChannelErrors)
+    weights: ChannelErrors = field(default_factory=ChannelErrors)
     low: float = inf
     high: float = -inf
     cut_samples: int = 0
@@ -102,7 +102,7 @@ class OpLoss:
     def noise(self, part: str) -> float:
         """The power of a part's error as a share of the signal's."""
         power = self.signal.power
-        errors: Errors = getattr(self, part)
+        errors: ChannelErrors = getattr(self, part)
         return errors.power / power if power > 0 else 0.0
 
     def add(self, name: str, theirs: Array, ours: Array) -> None:

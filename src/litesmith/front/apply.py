@@ -20,7 +20,7 @@ from litesmith.front.made_model import (
     read_place,
 )
 from litesmith.front.recipe_job import Done, Job, carry_out, refuse_early
-from litesmith.front.speed_check import MadeFile, Speed, blame, check_speed
+from litesmith.front.speed_check import MadeFile, SpeedCheck, blame, check_speed
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import Recipe, parse
 from litesmith.passes.quantizing.quantize import Quantize
@@ -54,7 +54,7 @@ class Applied(MadeModel):
     prunes: bool = False
     same: bool | None = None
     step: Quantize | None = None
-    speed: Speed | None = None
+    speed: SpeedCheck | None = None
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -144,13 +144,13 @@ def apply(
     )
 
 
-def _check(made: MadeFile, done: Done, runs: int | None, progress: Progress) -> Speed | None:
+def _check(made: MadeFile, done: Done, runs: int | None, progress: Progress) -> SpeedCheck | None:
     """The time of a file that is quantized; a file that was weighed has its time already."""
     if made.step is None:
         return None
     if done.costs is None:
         return check_speed(made, Target(), runs, progress)
-    return blame(made, Target(), Speed(done.costs.latency, done.costs.untimed))
+    return blame(made, Target(), SpeedCheck(done.costs.latency, done.costs.untimed))
 
 
 def _replay(recipe: Path, model: Source, out: Path | None, again: GivenAgain) -> Applied:

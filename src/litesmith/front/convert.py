@@ -14,10 +14,10 @@ from litesmith.arguments import check_types
 from litesmith.conversion.core.lowering import Left
 from litesmith.conversion.core.source import SourceModel
 from litesmith.conversion.lower_model import SOURCE_DIGEST, Lowered, Tidied, tidied, with_sizes
-from litesmith.conversion.open_to_convert import Opened, open_to_convert
+from litesmith.conversion.open_to_convert import OpenedSource, open_to_convert
 from litesmith.conversion.proof import (
-    Difference,
     Inputs,
+    OutputDifference,
     Run,
     differences,
     first_difference,
@@ -67,7 +67,7 @@ class Converted:
     made: Model | None = None
     left: tuple[Left, ...] = ()
     turned: frozenset[str] = frozenset()
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[OutputDifference, ...] = ()
     judge: str = ""
     judge_bytes: int = 0
     samples: int = 0
@@ -190,7 +190,7 @@ def convert(
     if opened.path is not None:
         final = final._replace(model=_marked(final.model, opened.path))
     seen: list[Inputs] = []
-    found: tuple[Difference, ...] = ()
+    found: tuple[OutputDifference, ...] = ()
     if check and opened.judge:
         preparation = read_preparation(**preparing)
         seen = (
@@ -298,7 +298,11 @@ def _samples(
 
 
 def _refuse_wrong(
-    opened: Opened, found: Sequence[Difference], done: Lowered, samples: Sequence[Inputs], run: Run
+    opened: OpenedSource,
+    found: Sequence[OutputDifference],
+    done: Lowered,
+    samples: Sequence[Inputs],
+    run: Run,
 ) -> None:
     """Raises where an output differs by more than float arithmetic does."""
     wrong = next((one for one in found if not one.is_float_error), None)

@@ -17,7 +17,7 @@ from litesmith.diagnosis.accelerator_fit import Fit, obstacles, recipe_for
 from litesmith.diagnosis.accuracy_verdict import (
     MOST_SAMPLES,
     RACE_SECONDS,
-    Verdict,
+    AccuracyVerdict,
     examine,
     spread,
 )
@@ -101,7 +101,7 @@ class Inaccuracy:
     """Where a quantized model loses accuracy; commands name the user's own files."""
 
     model: Path | None
-    verdict: Verdict
+    verdict: AccuracyVerdict
     findings: tuple[Diagnosis, ...]
     overlay: Path | None = None
 

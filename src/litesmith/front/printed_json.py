@@ -8,7 +8,7 @@ from litesmith.calibration.claims import OpGroup
 from litesmith.calibration.claims import OutputDrift as DriftedOutput
 from litesmith.calibration.mixed_outputs import MixedOutput
 from litesmith.conversion.core.lowering import Left
-from litesmith.conversion.proof import Difference as OutputDifference
+from litesmith.conversion.proof import OutputDifference
 from litesmith.errors import BadInput
 from litesmith.evidence.bench_record import (
     BenchSummary,

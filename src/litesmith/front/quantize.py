@@ -37,7 +37,7 @@ from litesmith.front.made_model import (
     score,
     score_facts,
 )
-from litesmith.front.speed_check import MadeFile, Speed, check_speed
+from litesmith.front.speed_check import MadeFile, SpeedCheck, check_speed
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import apply, text_of
 from litesmith.passes.core.schemes import SCHEMES
@@ -71,7 +71,7 @@ class Quantized(MadeModel):
     done: Outcome
     claims: Claims
     data: Data | None
-    speed: Speed
+    speed: SpeedCheck
     score: Evaluation | None
     next_data: str
     mixed: tuple[MixedOutput, ...] = ()
@@ -235,7 +235,7 @@ class _Checked(NamedTuple):
     """What is found of a written file."""
 
     claims: Claims
-    speed: Speed
+    speed: SpeedCheck
     score: Evaluation | None
 
 
@@ -264,9 +264,9 @@ def _check(
             path, source.model, data, done.change.skipped, file, profiled=effort != "quick"
         )
         if claims.failure:
-            return _Checked(claims, Speed(None, claims.failure), None)
+            return _Checked(claims, SpeedCheck(None, claims.failure), None)
         file_made = MadeFile(source, done.recipe, done.change.model, path)
-        speed = Speed(None, _NOT_TIMED)
+        speed = SpeedCheck(None, _NOT_TIMED)
         if effort != "quick" or runs is not None:
             speed = check_speed(file_made, target, runs, progress)
         made = SourceFile(done.change.model, path)

@@ -31,8 +31,8 @@ from litesmith.training.settings import (
 from litesmith.training.teaching.picture_result import TaughtNetwork
 from litesmith.training.teaching.retrain_request import (
     NO_TUNING,
-    Request,
     Retrained,
+    RetrainRequest,
     list_trials,
     retrain_inside,
     retrain_summary,
@@ -105,7 +105,7 @@ def retrain(
         if raw and task != "detection":
             raise BadInput("{raw}: is for detectors; leave it out", argument("raw", True))
         prepared = replace(prepared, task=task)
-        request = Request(
+        request = RetrainRequest(
             path,
             data,
             default_out(path) if out is None else Path(out),
@@ -141,7 +141,7 @@ def _pretrained_file(backbone: Path) -> AbstractContextManager[Path]:
     return temporary_file(to_bytes(model), f"{catalogue_room().parse(name).name}.tflite")
 
 
-def _with_record(request: Request, resume: bool, every: float) -> Request:
+def _with_record(request: RetrainRequest, resume: bool, every: float) -> RetrainRequest:
     """The request with a place for what is trained, should the training be interrupted."""
     resuming = argument("resume", True)
     if not request.trains:
@@ -176,7 +176,7 @@ def _hold(folder: Folder) -> Generator[None]:
         raise
 
 
-def _carry_out(request: Request, progress: Progress) -> Retrained | TaughtNetwork:
+def _carry_out(request: RetrainRequest, progress: Progress) -> Retrained | TaughtNetwork:
     """Retrains, and keeps what was trained for as long as the work may be continued."""
     records = request.record.folder
     if records is None:

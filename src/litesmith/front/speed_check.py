@@ -20,7 +20,7 @@ from litesmith.timing.statistics import SLOWER
 _SECONDS = 0.5
 
 
-class Speed(NamedTuple):
+class SpeedCheck(NamedTuple):
     """The time of a quantized file beside that of what it was made from.
 
     latency  None where `untimed` says why there is none
@@ -60,15 +60,15 @@ class MadeFile(NamedTuple):
 
 def check_speed(
     made: MadeFile, target: Target, runs: int | None = None, progress: Progress = silent
-) -> Speed:
+) -> SpeedCheck:
     """Times the file in turns with its source; the ops of one that is slower are timed too."""
     before = made.source.path if made.source.is_file else None  # a pipe is read only once
     pair = list_contenders([before or made.source.model, made.path], target)
-    timed = Speed(*time_pair(pair, runs, progress=progress, seconds=_SECONDS))
+    timed = SpeedCheck(*time_pair(pair, runs, progress=progress, seconds=_SECONDS))
     return blame(made, target, timed, runs)
 
 
-def blame(made: MadeFile, target: Target, speed: Speed, runs: int | None = None) -> Speed:
+def blame(made: MadeFile, target: Target, speed: SpeedCheck, runs: int | None = None) -> SpeedCheck:
     """The same with the kinds of ops that make it slower, where it is."""
     if not speed.is_slower or target.kind != "cpu" or made.step is None:
         return speed

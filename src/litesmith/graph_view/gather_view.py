@@ -13,7 +13,7 @@ from litesmith.graph_view.graph_rows import GraphRows, graph_rows
 from litesmith.graph_view.keep_float import KeepFloat, find_choices
 from litesmith.graph_view.loss_path import loss_path
 from litesmith.graph_view.model_facts import ModelFacts, model_facts, pair_bars
-from litesmith.graph_view.op_measures import Errors, Timing, error_ops, time_ops
+from litesmith.graph_view.op_measures import OpErrors, Timing, error_ops, time_ops
 from litesmith.graph_view.op_pairs import GraphPairs, graph_of, pair_graphs
 from litesmith.ir.types import Model
 from litesmith.phrases import phrase
@@ -36,7 +36,7 @@ class GraphView:
     models: tuple[ModelFacts, ...]
     graphs: tuple[GraphRows, ...]
     target: str
-    errors: Errors = field(default_factory=Errors)
+    errors: OpErrors = field(default_factory=OpErrors)
     path: tuple[int, ...] = ()
     worst: int | None = None
     samples: tuple[ApartSample, ...] = ()
@@ -74,7 +74,7 @@ def gather_view(
     """Looks at one model, or at two that are held against each other."""
     timings = [time_ops(one, request.target, seconds=request.seconds) for one in sources]
     if len(sources) == 1 or request.seconds is None:
-        return lay_out(sources, timings, Errors(), request)
+        return lay_out(sources, timings, OpErrors(), request)
     a, b = (one.model for one in sources)
     request.progress(Note(phrase("looking at every op")))
     seen = RandomSamples(a, _RANDOM_SAMPLES) if data is None else data
@@ -86,7 +86,7 @@ def gather_view(
 def lay_out(
     sources: Sequence[SourceFile],
     timings: Sequence[Timing],
-    errors: Errors,
+    errors: OpErrors,
     request: ViewRequest,
     samples: tuple[ApartSample, ...] = (),
 ) -> GraphView:

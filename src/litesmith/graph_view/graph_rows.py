@@ -6,7 +6,7 @@ from functools import partial
 
 from litesmith.graph_view.op_pairs import ADDED, GraphPairs
 from litesmith.graph_view.row_blocks import Block, find_blocks, name_paths, shared_levels
-from litesmith.graph_view.row_order import OP, Edge, Row, order_rows
+from litesmith.graph_view.row_order import OP, GraphRow, RowEdge, order_rows
 from litesmith.ir.types import Graph
 from litesmith.units import plain
 
@@ -22,8 +22,8 @@ class GraphRows:
     """
 
     name: str
-    rows: tuple[Row, ...]
-    edges: tuple[Edge, ...]
+    rows: tuple[GraphRow, ...]
+    edges: tuple[RowEdge, ...]
     blocks: tuple[Block, ...]
     changes: tuple[str, ...]
     fused: Mapping[int, int]
@@ -55,30 +55,30 @@ def _paths(graphs: Sequence[Graph]) -> list[list[tuple[str, ...]]]:
     return [paths[:first], paths[first:]][: len(graphs)]
 
 
-def _path(paths: _Paths, row: Row) -> tuple[str, ...]:
+def _path(paths: _Paths, row: GraphRow) -> tuple[str, ...]:
     if row.kind != OP:
         return ()
     return paths[0][row.a] if row.a is not None else paths[-1][row.b or 0]
 
 
-def _nearness(paths: _Paths, last: Row, other: Row) -> int:
+def _nearness(paths: _Paths, last: GraphRow, other: GraphRow) -> int:
     return shared_levels(_path(paths, last), _path(paths, other))
 
 
-def _kind(graphs: Sequence[Graph], row: Row) -> str:
+def _kind(graphs: Sequence[Graph], row: GraphRow) -> str:
     if row.kind != OP:
         return row.kind
     graph, index = (graphs[0], row.a) if row.a is not None else (graphs[-1], row.b or 0)
     return plain(graph.ops[index].label)
 
 
-def _change(row: Row, known: GraphPairs) -> str:
+def _change(row: GraphRow, known: GraphPairs) -> str:
     if row.kind != OP:
         return ""
     return ADDED if row.a is None else known.before[row.a]
 
 
-def _fused_rows(rows: Sequence[Row], known: GraphPairs) -> dict[int, int]:
+def _fused_rows(rows: Sequence[GraphRow], known: GraphPairs) -> dict[int, int]:
     ops = [(place, row) for place, row in enumerate(rows) if row.kind == OP]
     before = {row.a: place for place, row in ops if row.a is not None}
     after = {row.b: place for place, row in ops if row.b is not None}

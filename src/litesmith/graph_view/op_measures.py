@@ -109,7 +109,7 @@ class ErrorFact(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Errors:
+class OpErrors:
     """The errors of the ops of the second model's main graph, by index.
 
     samples  how many they were seen on; `is_random` where those are made up
@@ -122,15 +122,15 @@ class Errors:
     note: str = ""
 
 
-def error_ops(a: Model, b: Model, data: Data) -> Errors:
+def error_ops(a: Model, b: Model, data: Data) -> OpErrors:
     """The distance of each op of B from its counterpart in A."""
     try:
         reference = Fold(float16=True).apply(a, Context()).model
         seen = losses(b, reference, twins(b, reference), data)
     except LitesmithError as error:
-        return Errors(note=phrase("no errors of single ops: {error}", error))
+        return OpErrors(note=phrase("no errors of single ops: {error}", error))
     ops = _error_facts(b, seen)
-    return Errors(ops, len(data), data.items.is_random)
+    return OpErrors(ops, len(data), data.items.is_random)
 
 
 def _error_facts(model: Model, seen: Sequence[OpLoss]) -> dict[int, ErrorFact]:

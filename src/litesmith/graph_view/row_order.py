@@ -10,7 +10,7 @@ A, B = 0, 1
 INPUT, OP, OUTPUT = "input", "op", "output"
 
 
-class Row(NamedTuple):
+class GraphRow(NamedTuple):
     """An op of one graph or a pair of both, by index; or an input or output of the graphs."""
 
     kind: str
@@ -21,7 +21,7 @@ class Row(NamedTuple):
         return self.b if side == B else self.a
 
 
-class Edge(NamedTuple):
+class RowEdge(NamedTuple):
     """A value from one row to another, on the side of A or of B."""
 
     start: int
@@ -33,12 +33,12 @@ class Edge(NamedTuple):
 class OrderedRows:
     """Rows from the inputs to the outputs, and the values that go from one to the next ones."""
 
-    rows: tuple[Row, ...]
-    edges: tuple[Edge, ...]
+    rows: tuple[GraphRow, ...]
+    edges: tuple[RowEdge, ...]
 
 
 # The similarity of two rows' names: more similar rows should stand closer.
-Nearness = Callable[[Row, Row], int]
+Nearness = Callable[[GraphRow, GraphRow], int]
 _Node = tuple[str, int]  # INPUT, OP or OUTPUT, and which
 
 
@@ -67,14 +67,14 @@ def _needs(graph: Graph) -> dict[_Node, list[_Node]]:
     return needs
 
 
-def _start(graphs: Sequence[Graph], pairs: Mapping[int, int]) -> list[Row]:
+def _start(graphs: Sequence[Graph], pairs: Mapping[int, int]) -> list[GraphRow]:
     """All rows in an initial order: that of the first graph, with rows only in the second behind
     their neighbours."""
     ends = [(len(g.inputs), len(g.outputs)) for g in graphs]
     most = [max(counts) for counts in zip(*ends, strict=True)]
     inputs = [_end(INPUT, n, [count[0] for count in ends]) for n in range(most[0])]
     outputs = [_end(OUTPUT, n, [count[1] for count in ends]) for n in range(most[1])]
-    ops = [Row(OP, index, pairs.get(index)) for index in range(len(graphs[0].ops))]
+    ops = [GraphRow(OP, index, pairs.get(index)) for index in range(len(graphs[0].ops))]
     if len(graphs) == 1:
         return [*inputs, *ops, *outputs]
     taken = set(pairs.values())
@@ -84,13 +84,13 @@ def _start(graphs: Sequence[Graph], pairs: Mapping[int, int]) -> list[Row]:
     for index in range(len(graphs[1].ops)):
         before = at.get(index, before)
         if index not in taken:
-            keyed.append(((before, index + 1), Row(OP, None, index)))
+            keyed.append(((before, index + 1), GraphRow(OP, None, index)))
     return [*inputs, *(row for _, row in sorted(keyed, key=lambda pair: pair[0])), *outputs]
 
 
-def _end(kind: str, number: int, counts: Sequence[int]) -> Row:
+def _end(kind: str, number: int, counts: Sequence[int]) -> GraphRow:
     own = [number if number < count else None for count in counts]
-    return Row(kind, own[0], own[1] if len(own) > 1 else None)
+    return GraphRow(kind, own[0], own[1] if len(own) > 1 else None)
 
 
 class _Order:
@@ -98,12 +98,12 @@ class _Order:
 
     def __init__(
         self,
-        rows: list[Row],
+        rows: list[GraphRow],
         needs: Sequence[Mapping[_Node, list[_Node]]],
         nearness: Nearness,
     ) -> None:
         self._needs, self._nearness = needs, nearness
-        self._waiting: dict[int, Row] = dict(enumerate(rows))
+        self._waiting: dict[int, GraphRow] = dict(enumerate(rows))
         self._done: tuple[set[_Node], ...] = tuple(set[_Node]() for _ in needs)
         self._left: dict[int, int] = {}
         self._readers: tuple[dict[_Node, list[int]], ...] = tuple({} for _ in needs)
@@ -111,7 +111,7 @@ class _Order:
             self._count(place, row)
         self._next = len(rows)
 
-    def _count(self, place: int, row: Row) -> None:
+    def _count(self, place: int, row: GraphRow) -> None:
         """Counts what a row waits for."""
         self._left[place] = 0
         for side in range(len(self._needs)):
@@ -119,15 +119,15 @@ class _Order:
                 self._left[place] += 1
                 self._readers[side].setdefault(node, []).append(place)
 
-    def _missing(self, row: Row, side: int) -> list[_Node]:
+    def _missing(self, row: GraphRow, side: int) -> list[_Node]:
         index = row.on(side)
         if index is None:
             return []
         return [node for node in self._needs[side][row.kind, index] if node not in self._done[side]]
 
-    def ordered(self) -> Iterator[Row]:
+    def ordered(self) -> Iterator[GraphRow]:
         ready = {place for place, left in self._left.items() if not left}
-        last: Row | None = None
+        last: GraphRow | None = None
         while self._waiting:
             if not ready:
                 ready.add(self._split())
@@ -137,12 +137,12 @@ class _Order:
             yield last
             ready |= self._finish(last)
 
-    def _choose(self, ready: set[int], last: Row | None) -> int:
+    def _choose(self, ready: set[int], last: GraphRow | None) -> int:
         if last is None or len(ready) == 1:
             return min(ready)
         return min(ready, key=lambda place: (-self._nearness(last, self._waiting[place]), place))
 
-    def _finish(self, row: Row) -> set[int]:
+    def _finish(self, row: GraphRow) -> set[int]:
         """The rows that become ready after a row."""
         freed: set[int] = set()
         for side in range(len(self._needs)):
@@ -166,7 +166,7 @@ class _Order:
                     return self._part(place, row, side)
         raise AssertionError("the first op of a graph that waits is ready")
 
-    def _part(self, place: int, row: Row, side: int) -> int:
+    def _part(self, place: int, row: GraphRow, side: int) -> int:
         alone = (row._replace(b=None), row._replace(a=None))
         later, self._next = self._next, self._next + 1
         self._waiting[place] = alone[side]
@@ -179,7 +179,9 @@ class _Order:
         return place
 
 
-def _edges(rows: Sequence[Row], needs: Sequence[Mapping[_Node, list[_Node]]]) -> Iterator[Edge]:
+def _edges(
+    rows: Sequence[GraphRow], needs: Sequence[Mapping[_Node, list[_Node]]]
+) -> Iterator[RowEdge]:
     for side, read in enumerate(needs):
         at = {
             (row.kind, index): place
@@ -189,4 +191,4 @@ def _edges(rows: Sequence[Row], needs: Sequence[Mapping[_Node, list[_Node]]]) ->
         }
         for node, sources in read.items():
             for source in sources:
-                yield Edge(at[source], at[node], side)
+                yield RowEdge(at[source], at[node], side)

@@ -17,12 +17,12 @@ from litesmith.micro import structures as sizes
 from litesmith.micro.buffers import (
     ALIGNMENT,
     Buffer,
-    Request,
+    Scratch,
     align_up,
     list_buffers,
     tensor_bytes,
 )
-from litesmith.micro.greedy_plan import Plan, plan_greedily
+from litesmith.micro.greedy_plan import MemoryPlan, plan_greedily
 from litesmith.micro.kernel_memory import kernel_of
 from litesmith.micro.offline_plan import read_offsets
 from litesmith.phrases import phrase
@@ -66,7 +66,7 @@ class ArenaAccount:
     word     bytes of a pointer: 4 on a microcontroller
     """
 
-    plan: Plan
+    plan: MemoryPlan
     lasting: tuple[Piece, ...]
     working: int
     unknown: tuple[str, ...]
@@ -134,10 +134,10 @@ def add_up_arena(model: Model, word: int = DEVICE) -> ArenaAccount:
     return ArenaAccount(plan, lasting, align_up(working), tuple(sorted(unknown)), word)
 
 
-def list_requests(model: Model, word: int = DEVICE) -> tuple[Request, ...]:
+def list_requests(model: Model, word: int = DEVICE) -> tuple[Scratch, ...]:
     """The scratch that kernels ask for, in the order of preparing."""
     return tuple(
-        Request(number, place, count)
+        Scratch(number, place, count)
         for number, graph in enumerate(model.graphs)
         for place, op in enumerate(graph.ops)
         if (kernel := kernel_of(op)) is not None

@@ -35,7 +35,7 @@ _BYTES = {
 }
 
 
-class Request(NamedTuple):
+class Scratch(NamedTuple):
     """Scratch that a kernel asks for: bytes for the time of its own op."""
 
     graph: int
@@ -84,7 +84,7 @@ def is_planned(tensor: Tensor) -> bool:
     return not has_data and not tensor.variable and tensor_bytes(tensor) > 0
 
 
-def list_buffers(model: Model, requests: Iterable[Request] = ()) -> tuple[Buffer, ...]:
+def list_buffers(model: Model, requests: Iterable[Scratch] = ()) -> tuple[Buffer, ...]:
     """Every planned buffer in the interpreter's order: tensors graph by graph, then scratch."""
     asked = tuple(requests)
     clock = _mark_lifetimes(model, asked)
@@ -121,7 +121,7 @@ class _Clock:
         self.tensors[tensor] = (self.tensors.get(tensor, _NEVER)[0], self.now)
 
 
-def _mark_lifetimes(model: Model, requests: Sequence[Request]) -> _Clock:
+def _mark_lifetimes(model: Model, requests: Sequence[Scratch]) -> _Clock:
     clock = _Clock()
     asked: dict[tuple[int, int], list[int]] = {}
     for place, one in enumerate(requests):

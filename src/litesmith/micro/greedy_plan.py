@@ -14,7 +14,7 @@ from litesmith.micro.buffers import Buffer
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class MemoryPlan:
     """The offset of each buffer from the start of the arena, in the order of `buffers`."""
 
     buffers: tuple[Buffer, ...]
@@ -39,7 +39,9 @@ class Plan:
         return found
 
 
-def plan_greedily(buffers: Sequence[Buffer], fixed: Mapping[Buffer, int] | None = None) -> Plan:
+def plan_greedily(
+    buffers: Sequence[Buffer], fixed: Mapping[Buffer, int] | None = None
+) -> MemoryPlan:
     """The interpreter's plan; `fixed` are offsets that the file itself gives."""
     given = fixed or MappingProxyType({})
     numbers = range(len(buffers))
@@ -57,7 +59,7 @@ def plan_greedily(buffers: Sequence[Buffer], fixed: Mapping[Buffer, int] | None 
         place = bisect_right(starts, at)
         placed.insert(place, number)
         starts.insert(place, at)
-    return Plan(tuple(buffers), tuple(offsets))
+    return MemoryPlan(tuple(buffers), tuple(offsets))
 
 
 def _first_gap(

@@ -11,7 +11,7 @@ from litesmith.ir.edit import OVERLAP_NOTE, drop_plan
 from litesmith.ir.types import Model, frozen
 from litesmith.micro.arena import DEVICE, list_requests
 from litesmith.micro.buffers import Buffer, list_buffers, live_bytes
-from litesmith.micro.greedy_plan import Plan, plan_greedily
+from litesmith.micro.greedy_plan import MemoryPlan, plan_greedily
 from litesmith.micro.offline_plan import read_offsets, write_offsets
 from litesmith.micro.op_order import reorder_ops
 from litesmith.micro.tight_plan import Shared, find_clashes, list_shared, plan_tightly
@@ -64,17 +64,17 @@ def plan_model(model: Model, overlap: str = "none") -> PlannedModel:
     return PlannedModel(written, own, followed.bytes, bound, ordered is not given, used)
 
 
-def follow_plan(plan: Plan) -> Plan:
+def follow_plan(plan: MemoryPlan) -> MemoryPlan:
     """The interpreter's version of a plan: tensors at their places, scratch in the gaps."""
     return plan_greedily(plan.buffers, _fixed(plan))
 
 
-def _fixed(plan: Plan) -> Mapping[Buffer, int]:
+def _fixed(plan: MemoryPlan) -> Mapping[Buffer, int]:
     placed = zip(plan.buffers, plan.offsets, strict=True)
     return MappingProxyType({one: at for one, at in placed if not one.is_scratch})
 
 
-def prove(plan: Plan, shared: Shared) -> None:
+def prove(plan: MemoryPlan, shared: Shared) -> None:
     """Raises where two values that are both needed would share a byte."""
     clashes = find_clashes(plan, shared)
     if clashes:

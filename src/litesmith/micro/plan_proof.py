@@ -12,14 +12,14 @@ import numpy as np
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.types import Array, Model, Op, Tensor
 from litesmith.micro.buffers import Buffer, inner_graphs
-from litesmith.micro.greedy_plan import Plan
+from litesmith.micro.greedy_plan import MemoryPlan
 
 # Runs one op: its inputs in their order, None for those left out -> its outputs.
 RunOp = Callable[[Op, Sequence[Array | None]], Sequence[Array]]
 
 
 def run_poisoned(
-    model: Model, plan: Plan, inputs: Sequence[Array], run_op: RunOp, *, seed: int = 0
+    model: Model, plan: MemoryPlan, inputs: Sequence[Array], run_op: RunOp, *, seed: int = 0
 ) -> list[Array]:
     """The outputs of a model without control flow, with its memory poisoned between the ops."""
     if any(inner_graphs(op) for op in model.main.ops):
@@ -46,7 +46,7 @@ def _read(tensor: Tensor, arena: "_Arena", states: Mapping[Tensor, Array]) -> Ar
 class _Arena:
     """Bytes, and which buffer lies where."""
 
-    def __init__(self, plan: Plan, seed: int) -> None:
+    def __init__(self, plan: MemoryPlan, seed: int) -> None:
         self._random = np.random.default_rng(seed)
         self._bytes = self._random.integers(0, 256, plan.bytes + 16, np.uint8)
         placed = zip(plan.buffers, plan.offsets, strict=True)

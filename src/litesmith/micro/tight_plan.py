@@ -9,7 +9,7 @@ from random import Random
 
 from litesmith.ir.types import Model, Op
 from litesmith.micro.buffers import ALIGNMENT, Buffer, align_up, live_bytes
-from litesmith.micro.greedy_plan import Plan, plan_greedily
+from litesmith.micro.greedy_plan import MemoryPlan, plan_greedily
 from litesmith.micro.overlap import shared_distance
 
 # For the output of an op and an input that dies there: how far below the input the output must
@@ -19,7 +19,9 @@ Shared = Mapping[tuple[Buffer, Buffer], int]
 _TRIES = 4000  # placements of one buffer, over all orders that are tried
 
 
-def plan_tightly(buffers: Sequence[Buffer], shared: Shared | None = None, seed: int = 0) -> Plan:
+def plan_tightly(
+    buffers: Sequence[Buffer], shared: Shared | None = None, seed: int = 0
+) -> MemoryPlan:
     """The smallest plan found; never larger than the interpreter's own."""
     pairs = shared or {}
     best = plan_greedily(buffers)
@@ -78,11 +80,11 @@ class _Rivals:
                 if n != m and one.meets(other):
                     self._near[n][m] = _gaps(one, other, shared)
 
-    def place(self, order: Sequence[int]) -> Plan:
+    def place(self, order: Sequence[int]) -> MemoryPlan:
         offsets = [-1] * len(self._buffers)
         for number in order:
             offsets[number] = self._lowest(number, offsets)
-        return Plan(self._buffers, tuple(offsets))
+        return MemoryPlan(self._buffers, tuple(offsets))
 
     def _lowest(self, number: int, offsets: Sequence[int]) -> int:
         """The lowest offset that no placed rival forbids."""
@@ -106,7 +108,7 @@ def _gaps(one: Buffer, other: Buffer, shared: Shared) -> tuple[int, int]:
     return below, above
 
 
-def find_clashes(plan: Plan, shared: Shared | None = None) -> list[tuple[Buffer, Buffer]]:
+def find_clashes(plan: MemoryPlan, shared: Shared | None = None) -> list[tuple[Buffer, Buffer]]:
     """Pairs that would destroy each other's values; a plan without any is proven.
 
     Every pair that lives at a common tick lies apart, or is an output and an input that dies there

@@ -26,7 +26,7 @@ from litesmith.networks.spec import Spec, resolve
 from litesmith.networks.weight_files import put_layers, torch_layers
 from litesmith.temporary import temporary_room
 from litesmith.tflite.file import write_whole
-from litesmith.tflite.read_metadata import Normalization
+from litesmith.tflite.read_metadata import StatedNorm
 from litesmith.tflite.write_metadata import Described, describe
 from litesmith.units import plain
 
@@ -55,7 +55,7 @@ def load_pretrained(
         )
     layers = torch_layers(read_weights(row), row.package, row.epsilon)
     model = put_layers(replace(spec, style=row.style), layers, row.package, head=head)
-    return describe(model, [Described(Normalization(row.mean, row.std), channels=3)], ())
+    return describe(model, [Described(StatedNorm(row.mean, row.std), channels=3)], ())
 
 
 def read_weights(row: Pretrained) -> bytes:

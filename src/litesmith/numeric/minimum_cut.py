@@ -12,7 +12,7 @@ ENDLESS = 1 << 60
 SOURCE, SINK = 0, 1
 
 
-class Network:
+class FlowNetwork:
     """Nodes and directed edges; node 0 is the source, node 1 the sink."""
 
     def __init__(self) -> None:

@@ -49,7 +49,7 @@ class Linear(NamedTuple):
         return features.astype(np.float64) @ self.weight.T + self.bias
 
 
-class Judged(NamedTuple):
+class CrossValidated(NamedTuple):
     """A strength, and how well heads of it did on samples that they were not solved on."""
 
     strength: float
@@ -83,7 +83,7 @@ def solve(examples: Examples, strength: float) -> Linear:
 
 def judged(
     examples: Examples, folds: Numbers, strengths: Sequence[float] = STRENGTHS
-) -> list[Judged]:
+) -> list[CrossValidated]:
     """Strengths by cross-validation, from the first on until weaker ones only lose.
 
     `folds` has the fold that each sample is judged in; one of −1 is learned from only.
@@ -91,7 +91,7 @@ def judged(
     numbers = np.unique(folds[folds >= 0])
     held = [np.flatnonzero(folds == number) for number in numbers]
     ladders = [_Ladder(examples.at(np.flatnonzero(folds != number))) for number in numbers]
-    found: list[Judged] = []
+    found: list[CrossValidated] = []
     for strength in strengths:
         heads = [ladder.step(strength, _NEARLY_FLAT) for ladder in ladders]
         found.append(_judged(strength, heads, [examples.at(places) for places in held]))
@@ -101,7 +101,7 @@ def judged(
     return found
 
 
-def _judged(strength: float, heads: Sequence[Linear], parts: Sequence[Examples]) -> Judged:
+def _judged(strength: float, heads: Sequence[Linear], parts: Sequence[Examples]) -> CrossValidated:
     losses, right, total = 0.0, 0.0, 0.0
     for head, part in zip(heads, parts, strict=True):
         scores = head.scores(part.features)
@@ -109,7 +109,7 @@ def _judged(strength: float, heads: Sequence[Linear], parts: Sequence[Examples])
         losses -= float((part.weights * chances).sum())
         right += float((part.weights * (scores.argmax(axis=1) == part.labels)).sum())
         total += float(part.weights.sum())
-    return Judged(strength, losses / total, right / total)
+    return CrossValidated(strength, losses / total, right / total)
 
 
 class _Ladder:

@@ -16,9 +16,9 @@ from litesmith.pages.drawing.tradeoff import (
     TIMES,
     Axis,
     Cost,
-    Graph,
     PlotMark,
     Tick,
+    TradeoffGraph,
     exact,
     label_marks,
     place_notes,
@@ -176,13 +176,13 @@ class _Across:
         return tuple(Tick(self.place(value * size), number_text(value)) for value in inside)
 
 
-def graphs(record: ChooseFolder) -> tuple[Graph, ...]:
+def graphs(record: ChooseFolder) -> tuple[TradeoffGraph, ...]:
     """The graphs that the models fill."""
     drawn = (_graph(axis, record) for axis in AXES)
     return tuple(graph for graph in drawn if graph is not None)
 
 
-def _graph(axis: _Axis, record: ChooseFolder) -> Graph | None:
+def _graph(axis: _Axis, record: ChooseFolder) -> TradeoffGraph | None:
     found = [
         (model, cost, model.entry.score)
         for model in record.models
@@ -209,7 +209,7 @@ def _graph(axis: _Axis, record: ChooseFolder) -> Graph | None:
     ceiling = None if limit is None else Tick(across.place(limit), phrase("limit"))
     notes = place_notes(budget, ceiling, [mark.spot.box for mark in marks])
     names = [model.name for model in record.models]
-    return Graph(
+    return TradeoffGraph(
         name=axis.name,
         title=phrase("{title} and accuracy", axis.title),
         x_title=_x_title(axis, record, unit, across.is_log),

@@ -17,7 +17,7 @@ from litesmith.pages.drawing.markdown import (
 from litesmith.pages.drawing.markup import Html
 from litesmith.pages.drawing.page import Page, list_parts
 from litesmith.pages.drawing.png import png
-from litesmith.pages.drawing.tradeoff import Graph, graphs
+from litesmith.pages.drawing.tradeoff import TradeoffGraph, graphs
 from litesmith.pages.graph.tuned_graph import tuned_graph
 from litesmith.pages.records.glance import Glance, machine_of
 from litesmith.pages.records.record_words import difference_words, score_words
@@ -71,7 +71,7 @@ def tuned_markdown(folder: Path, stem: str) -> Markdown:
     return Markdown(_text(record, drawn), {name: png(graph) for name, graph in drawn.items()})
 
 
-def _text(record: TuneFolder, drawn: Mapping[str, Graph]) -> str:
+def _text(record: TuneFolder, drawn: Mapping[str, TradeoffGraph]) -> str:
     shown, model = verdict_of(record), record.summary.model or phrase("model")
     asked = phrase("Asked for: {asked}.", asked_words(record))
     return paragraphs(

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from litesmith.numeric.minimum_cut import ENDLESS, SINK, SOURCE, Network
+from litesmith.numeric.minimum_cut import ENDLESS, SINK, SOURCE, FlowNetwork
 
 # Costs are whole numbers of so many parts of a microsecond.
 _PARTS = 1000
@@ -104,7 +104,7 @@ class _Offer:
 
     def __init__(self, now: Sequence[str], form: str, allowed: Sequence[bool]) -> None:
         self._now, self._form = now, form
-        self._network = Network()
+        self._network = FlowNetwork()
         self._nodes = {
             op: self._network.node() for op, has in enumerate(now) if has != form and allowed[op]
         }

@@ -43,7 +43,7 @@ _MULTIPLIED = phrase("are multiplied like any number here")
 
 
 @dataclass(frozen=True)
-class Costs:
+class FileSizes:
     """The sizes of one file."""
 
     bytes: int
@@ -53,7 +53,7 @@ class Costs:
     weights: tuple[WeightFacts, ...]
 
     @property
-    def layers(self) -> "Costs":
+    def layers(self) -> "FileSizes":
         """The same sizes for the weights of layers alone."""
         return replace(self, weights=tuple(facts for facts in self.weights if facts.is_layer))
 
@@ -107,8 +107,8 @@ class Shrunk:
     latency   None where it was not measured; `untimed` says why
     """
 
-    before: Costs
-    after: Costs
+    before: FileSizes
+    after: FileSizes
     promises: Promises
     latency: Latency | None
     untimed: str = ""
@@ -230,9 +230,9 @@ def shrunk(
     return Shrunk(costs[0], costs[1], kept, latency, untimed)
 
 
-def _costs(path: Path, model: Model) -> Costs:
+def _costs(path: Path, model: Model) -> FileSizes:
     size = path.stat().st_size
-    return Costs(
+    return FileSizes(
         bytes=size,
         gzip_bytes=gzip_bytes(pieces(path)),
         zstd_bytes=zstd_bytes(pieces(path), size),

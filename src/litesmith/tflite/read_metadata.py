@@ -47,7 +47,7 @@ _MOST_VOCABULARY_BYTES = 1_000_000_000
 
 
 @dataclass(frozen=True)
-class Normalization:
+class StatedNorm:
     """x' = (x − mean) / std on pixels of 0 to 255; one number each, or one for each channel."""
 
     mean: tuple[float, ...]
@@ -64,7 +64,7 @@ class Metadata:
     rate    of the first input that is audio, in samples a second; 0 where none is told
     """
 
-    inputs: tuple[Normalization | None, ...] = ()
+    inputs: tuple[StatedNorm | None, ...] = ()
     labels: tuple[str, ...] = ()
     problem: str = ""
     rate: int = 0
@@ -163,7 +163,7 @@ class _Table:
         return self.source.vector(self.source.follow(at, "metadata"), width, "metadata")
 
 
-def _normalization(tensor: _Table) -> Normalization | None:
+def _normalization(tensor: _Table) -> StatedNorm | None:
     for unit in tensor.tables(_PROCESS_UNITS):
         options = unit.table(_UNIT)
         if unit.number(_UNIT_KIND) != _NORMALIZATION or options is None:
@@ -172,7 +172,7 @@ def _normalization(tensor: _Table) -> Normalization | None:
         usable = all(len(v) in (1, 3) and np.isfinite(v).all() for v in (mean, std))
         if not usable or 0 in std:
             raise BadModel("it normalizes by mean {mean} and std {std}", mean, std)
-        return Normalization(_shortest(mean), _shortest(std))
+        return StatedNorm(_shortest(mean), _shortest(std))
     return None
 
 

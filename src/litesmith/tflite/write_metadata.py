@@ -15,7 +15,7 @@ import numpy as np
 
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array, Model
-from litesmith.tflite.read_metadata import ENTRY, AttachedFile, Normalization
+from litesmith.tflite.read_metadata import ENTRY, AttachedFile, StatedNorm
 from litesmith.units import plain
 
 LABEL_FILE = "labels.txt"
@@ -40,7 +40,7 @@ class Described:
     rate      of audio, in samples a second; 0 where it is none
     """
 
-    normalization: Normalization | None = None
+    normalization: StatedNorm | None = None
     channels: int = 0
     rate: int = 0
 

@@ -22,7 +22,7 @@ from litesmith.data.preparation import NORMS, Preparation
 from litesmith.data.samples import are_pixels, is_real
 from litesmith.ir.softmax_scores import ends_in_softmax
 from litesmith.ir.types import Array, Model
-from litesmith.numeric.softmax_regression import Judged, judged
+from litesmith.numeric.softmax_regression import CrossValidated, judged
 from litesmith.phrases import phrase
 from litesmith.transfer.head import Embedded, examples_of, folds_of
 from litesmith.transfer.labelled_data import Labelled
@@ -88,7 +88,7 @@ def _chosen(found: Labelled, model: Model) -> Choice:
     labels = found.data.rows.classes
     assert labels is not None
     digests = tuple(found.data.rows.digest(place) for place in some)
-    scores: dict[str, Judged] = {}
+    scores: dict[str, CrossValidated] = {}
     for name in norms_to_try(wanted):
         features = _features(model, pixels, name)
         items = Embedded(features, labels[some], digests, np.array(some))
@@ -114,7 +114,7 @@ def _features(model: Model, pixels: list[Array], name: str) -> Array:
     return np.nan_to_num(np.concatenate(list(answers)).astype(np.float64))
 
 
-def _told(scores: dict[str, Judged], count: int, name: str) -> Choice:
+def _told(scores: dict[str, CrossValidated], count: int, name: str) -> Choice:
     order = sorted(scores, key=lambda one: scores[one].loss)
     best, *others = order
     shown = ", ".join(f"{one} {percent_text(scores[one].accuracy)}" for one in order[:3])

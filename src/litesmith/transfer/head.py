@@ -16,7 +16,14 @@ from litesmith.data.samples import Sample
 from litesmith.errors import BadInput
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Model, Op, Record, Tensor, Value
-from litesmith.numeric.softmax_regression import STRENGTHS, Examples, Judged, Linear, judged, solve
+from litesmith.numeric.softmax_regression import (
+    STRENGTHS,
+    CrossValidated,
+    Examples,
+    Linear,
+    judged,
+    solve,
+)
 from litesmith.run.session import Source
 from litesmith.transfer.embedding import batched, constant, headed
 from litesmith.transfer.labelled_data import FEWEST
@@ -112,11 +119,11 @@ class Head:
     """
 
     linear: Linear
-    tried: tuple[Judged, ...]
+    tried: tuple[CrossValidated, ...]
     strength: float
 
     @property
-    def judged(self) -> Judged:
+    def judged(self) -> CrossValidated:
         """The cross-validated result of the chosen strength."""
         return next(one for one in self.tried if one.strength == self.strength)
 

@@ -8,7 +8,7 @@ import pytest
 from litesmith.anatomy.weights import Promises, WeightFacts
 from litesmith.cli.text import printing as show
 from litesmith.cli.text.size_text import print_shrunk
-from litesmith.regression.size_report import Costs, Latency, Shrunk
+from litesmith.regression.size_report import FileSizes, Latency, Shrunk
 from litesmith.timing.statistics import Ratio
 
 
@@ -18,8 +18,8 @@ def facts(number: int, name: str = "") -> WeightFacts:
 
 
 def record(*weights: WeightFacts) -> Shrunk:
-    before = Costs(2000, 1900, 1800, 1234, tuple(replace(w, zeros=0) for w in weights))
-    after = Costs(1000, 300, 200, 1234, weights)
+    before = FileSizes(2000, 1900, 1800, 1234, tuple(replace(w, zeros=0) for w in weights))
+    after = FileSizes(1000, 300, 200, 1234, weights)
     latency = Latency(10.0, 10.1, Ratio((1.01,) * 6), "cpu:1")
     return Shrunk(before, after, Promises(len(weights), ()), latency)
 

@@ -27,7 +27,7 @@ from litesmith.pages.drawing.plot import (
 )
 from litesmith.pages.drawing.png import png
 from litesmith.pages.drawing.svg import LEGEND
-from litesmith.pages.drawing.tradeoff import AXES, Graph, graphs, shown_score
+from litesmith.pages.drawing.tradeoff import AXES, TradeoffGraph, graphs, shown_score
 from litesmith.pages.records.tune_folder import Entry, TuneFolder, read_tuned
 from tests.pages import folders
 
@@ -42,7 +42,7 @@ def asked(minimize: str) -> TuneSummary:
     return salvage(TuneSummary, {"request": {"minimize": minimize}}).value
 
 
-def drawn(folder: Path) -> dict[str, Graph]:
+def drawn(folder: Path) -> dict[str, TradeoffGraph]:
     return {graph.name: graph for graph in graphs(read_tuned(folder))}
 
 

@@ -19,7 +19,7 @@ from litesmith.search.choosing.choose_models import Chosen, carry_out
 from litesmith.search.choosing.choose_run import ChooseTask, ChooseView
 from litesmith.search.choosing.choose_trials import ChooseTrials
 from litesmith.search.choosing.pick import Requirements
-from litesmith.search.choosing.shared_data import GivenData, Lesson, find_judges
+from litesmith.search.choosing.shared_data import GivenData, LessonData, find_judges
 from litesmith.tflite.file import digest, save
 from tests.search.choosing.chosen import QUICK, heavy, mark_times, written_models
 from tests.search.choosing.taught import examples, integer, taught, write_data
@@ -214,7 +214,7 @@ def test_what_a_candidate_learns_from_is_not_what_it_is_judged_by(
     (candidate,) = list_candidates([place / "good.tflite"]).candidates
     made = litesmith.retrain(place / "good.tflite", data, tmp_path / "new.tflite", samples=samples)
     (taught,) = list_candidates([tmp_path / "new.tflite"]).candidates
-    lesson = Lesson(GivenData(data, UNTOUCHED, samples))
+    lesson = LessonData(GivenData(data, UNTOUCHED, samples))
     for judge in (lesson.open(candidate), lesson.judge(taught)):
         assert isinstance(judge.data, OpenedSamples)
         assert judge.data.digests == made.proof.data.digests
@@ -228,7 +228,7 @@ def test_models_with_nothing_to_learn_from_are_refused_before_others_learn(
     x = b.input("x", (1, 4, 4))
     save(b.model(b.op("MUL", x, np.ones(4, np.float32))), tmp_path / "map.tflite")
     (candidate,) = list_candidates([tmp_path / "map.tflite"]).candidates
-    lesson = Lesson(GivenData(place / "data.npz", UNTOUCHED))
+    lesson = LessonData(GivenData(place / "data.npz", UNTOUCHED))
     with pytest.raises(BadInput, match=r"map: has no vector before a classifier.*--at"):
         lesson.open(candidate)
 

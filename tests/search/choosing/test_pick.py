@@ -10,7 +10,7 @@ from litesmith.errors import BadInput
 from litesmith.search.choosing.pick import (
     CEILINGS,
     COSTS,
-    Option,
+    Alternative,
     Requirements,
     find_as_good,
     find_front,
@@ -24,13 +24,13 @@ MERITS = st.integers(0, 5).map(lambda number: number / 5)
 
 
 @st.composite
-def option_lists(draw: st.DrawFn, knows: bool = True) -> list[Option]:
+def option_lists(draw: st.DrawFn, knows: bool = True) -> list[Alternative]:
     count = draw(st.integers(1, 7))
-    found: list[Option] = []
+    found: list[Alternative] = []
     for place in range(count):
         merit = draw(MERITS) if knows else None
         costs = [draw(NUMBERS) for _ in range(4)]
-        found.append(Option(f"m{place}", merit, merit, "share", *costs))
+        found.append(Alternative(f"m{place}", merit, merit, "share", *costs))
     return found
 
 
@@ -42,18 +42,18 @@ ASKED = st.builds(
 )
 
 
-def worse(a: Option, b: Option) -> bool:
+def worse(a: Alternative, b: Alternative) -> bool:
     """Every difference counts."""
     ours, theirs = standing(a), standing(b)
     return ours is None or theirs is None or any(x > y for x, y in zip(ours, theirs, strict=True))
 
 
-def never(a: Option, b: Option) -> bool:
+def never(a: Alternative, b: Alternative) -> bool:
     """All is noise."""
     return False
 
 
-def dominates(a: Option, b: Option) -> bool:
+def dominates(a: Alternative, b: Alternative) -> bool:
     ours = (a.p50_us, a.bytes, -(a.merit or 0))
     theirs = (b.p50_us, b.bytes, -(b.merit or 0))
     no_worse = all((x or 0) <= (y or 0) for x, y in zip(ours, theirs, strict=True))
@@ -61,13 +61,13 @@ def dominates(a: Option, b: Option) -> bool:
 
 
 @given(option_lists())
-def test_the_front_is_what_nothing_dominates(options: list[Option]) -> None:
+def test_the_front_is_what_nothing_dominates(options: list[Alternative]) -> None:
     wanted = {o.name for o in options if not any(dominates(other, o) for other in options)}
     assert {*find_front(options)} == wanted
 
 
 @given(option_lists(knows=False))
-def test_without_accuracy_the_front_is_of_time_and_size(options: list[Option]) -> None:
+def test_without_accuracy_the_front_is_of_time_and_size(options: list[Alternative]) -> None:
     assert {*find_front(options)} == {
         o.name for o in options if not any(dominates(other, o) for other in options)
     }
@@ -75,7 +75,7 @@ def test_without_accuracy_the_front_is_of_time_and_size(options: list[Option]) -
 
 @given(option_lists(), ASKED)
 def test_the_pick_fits_and_none_that_fits_serves_better(
-    options: list[Option], asked: Requirements
+    options: list[Alternative], asked: Requirements
 ) -> None:
     found = pick(options, asked, worse)
     fitting = [o for o in options if not o.misses(asked)]
@@ -95,7 +95,7 @@ def test_the_pick_fits_and_none_that_fits_serves_better(
 
 @given(option_lists(), ASKED, st.randoms())
 def test_the_order_of_options_changes_nothing(
-    options: list[Option], asked: Requirements, random: object
+    options: list[Alternative], asked: Requirements, random: object
 ) -> None:
     shuffled = list(options)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
@@ -105,14 +105,14 @@ def test_the_order_of_options_changes_nothing(
 
 @given(option_lists(), st.sampled_from(["accuracy", "latency"]))
 def test_the_most_accurate_and_the_fastest_are_on_the_front(
-    options: list[Option], goal: str
+    options: list[Alternative], goal: str
 ) -> None:
     asked = Requirements(minimize=None if goal == "accuracy" else goal)
     assert pick(options, asked, worse).name in find_front(options)
 
 
 @given(option_lists())
-def test_a_lower_ceiling_never_gains_accuracy(options: list[Option]) -> None:
+def test_a_lower_ceiling_never_gains_accuracy(options: list[Alternative]) -> None:
     merits = {o.name: o.merit or 0.0 for o in options}
     before = 1.0
     for limit in (5.0, 4.0, 3.0, 2.0, 1.0):
@@ -123,7 +123,9 @@ def test_a_lower_ceiling_never_gains_accuracy(options: list[Option]) -> None:
 
 
 @given(option_lists())
-def test_where_every_difference_counts_none_on_the_front_is_matched(options: list[Option]) -> None:
+def test_where_every_difference_counts_none_on_the_front_is_matched(
+    options: list[Alternative],
+) -> None:
     names = find_front(options)
     places = {o.name: standing(o) for o in options}
     for option in options:
@@ -135,7 +137,7 @@ def test_where_every_difference_counts_none_on_the_front_is_matched(options: lis
 
 
 @given(option_lists())
-def test_where_all_is_noise_all_are_as_good(options: list[Option]) -> None:
+def test_where_all_is_noise_all_are_as_good(options: list[Alternative]) -> None:
     names = {*find_front(options)}
     for option in options:
         others = {o.name for o in options} - {option.name}
@@ -169,17 +171,17 @@ def test_where_all_is_noise_all_are_as_good(options: list[Option]) -> None:
 )
 def test_the_reason_is_one_sentence(asked: Requirements, words: str) -> None:
     options = [
-        Option("a", 0.708, 0.708, "share", 9_000.0, 4e6, 3e6, 9e6),
-        Option("b", 0.720, 0.720, "share", 14_000.0, 8e6, 6e6, 18e6),
-        Option("c", 0.600, 0.600, "share", 5_000.0, 1e6, 1e6, 4e6),
+        Alternative("a", 0.708, 0.708, "share", 9_000.0, 4e6, 3e6, 9e6),
+        Alternative("b", 0.720, 0.720, "share", 14_000.0, 8e6, 6e6, 18e6),
+        Alternative("c", 0.600, 0.600, "share", 5_000.0, 1e6, 1e6, 4e6),
     ]
     assert pick(options, asked, worse).reason == words
 
 
 def test_one_that_is_as_accurate_within_the_noise_is_told() -> None:
     options = [
-        Option("slow", 0.720, 0.720, "share", 14_000.0, 8e6),
-        Option("fast", 0.715, 0.715, "share", 3_000.0, 9e6),
+        Alternative("slow", 0.720, 0.720, "share", 14_000.0, 8e6),
+        Alternative("fast", 0.715, 0.715, "share", 3_000.0, 9e6),
     ]
     found = pick(options, Requirements(), never)
     assert found.name == "slow"
@@ -188,13 +190,16 @@ def test_one_that_is_as_accurate_within_the_noise_is_told() -> None:
 
 
 def test_less_of_an_error_is_better() -> None:
-    options = [Option("a", -0.3, 0.3, "", 1.0, 1.0), Option("b", -0.2, 0.2, "", 1.0, 1.0)]
+    options = [Alternative("a", -0.3, 0.3, "", 1.0, 1.0), Alternative("b", -0.2, 0.2, "", 1.0, 1.0)]
     assert pick(options, Requirements(), worse).name == "b"
     assert find_front(options) == ("b",)
 
 
 def test_what_has_no_accuracy_is_not_picked_beside_what_has() -> None:
-    options = [Option("a", None, None, "", 1.0, 1.0), Option("b", 0.5, 0.5, "share", 9.0, 9.0)]
+    options = [
+        Alternative("a", None, None, "", 1.0, 1.0),
+        Alternative("b", 0.5, 0.5, "share", 9.0, 9.0),
+    ]
     assert pick(options, Requirements(minimize="latency"), worse).name == "b"
     assert find_front(options) == ("b",)
 
@@ -230,7 +235,7 @@ def test_bounds_are_read_as_typed() -> None:
 
 @given(option_lists(), ASKED)
 def test_nothing_is_picked_by_times_of_a_busy_machine(
-    options: list[Option], asked: Requirements
+    options: list[Alternative], asked: Requirements
 ) -> None:
     """Whatever the times are: the pick does not move with them, or there is none."""
     unclear = [replace(o, is_unclear=True) for o in options]

@@ -14,7 +14,7 @@ from litesmith.passes.core.layers import layers_of  # noqa: E402
 from litesmith.progress import Note, Status  # noqa: E402
 from litesmith.tflite.file import load, save  # noqa: E402
 from litesmith.training.settings import TrainingRecord  # noqa: E402
-from litesmith.training.teaching.retrain_request import Request, Retrained  # noqa: E402
+from litesmith.training.teaching.retrain_request import Retrained, RetrainRequest  # noqa: E402
 from litesmith.training.teaching.retraining import carry_out  # noqa: E402
 from tests.training.flowers import backbone, write_pictures  # noqa: E402
 
@@ -69,8 +69,8 @@ def test_an_interrupted_training_ends_in_the_same_bytes(place: Path) -> None:
     records = place / "records"
     records.mkdir()
 
-    def request(resume: bool, folder: Path | None = records) -> Request:
-        return Request(
+    def request(resume: bool, folder: Path | None = records) -> RetrainRequest:
+        return RetrainRequest(
             place / "backbone.tflite",
             place / "data",
             place / "out.tflite",

@@ -20,7 +20,7 @@ from litesmith.tflite.file import load, save
 from litesmith.tflite.read_metadata import metadata
 from litesmith.training.recipe_context import has_torch
 from litesmith.training.settings import TrainingRecord
-from litesmith.training.teaching.retrain_request import Request, Retrained
+from litesmith.training.teaching.retrain_request import Retrained, RetrainRequest
 from litesmith.training.teaching.retraining import carry_out, default_out, default_training
 from tests.training.flowers import backbone
 
@@ -153,7 +153,7 @@ def test_the_file_says_how_pictures_are_prepared(
 def test_every_network_has_a_normalisation(row: catalogue.Row) -> None:
     from litesmith.training.teaching.from_scratch import normalised
 
-    made, note = normalised(Request(Path(row.name), "data", Path("out.tflite")))
+    made, note = normalised(RetrainRequest(Path(row.name), "data", Path("out.tflite")))
     assert made.preparation.is_chosen
     assert ("--norm says otherwise" in note) == (row.shape is None)
     if row.norm == "mean 127, std 128":
@@ -165,8 +165,8 @@ def test_an_interrupted_training_ends_in_the_same_bytes(tmp_path: Path) -> None:
     records, out = tmp_path / "records", tmp_path / "out.tflite"
     records.mkdir()
 
-    def request(resume: bool, folder: Path | None = records) -> Request:
-        return Request(
+    def request(resume: bool, folder: Path | None = records) -> RetrainRequest:
+        return RetrainRequest(
             Path(TINY),
             stripes(0),
             out,

@@ -2,7 +2,7 @@
 slower."""
 
 from litesmith.cli.text import printing as show
-from litesmith.front.speed_check import Speed
+from litesmith.front.speed_check import SpeedCheck
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.phrases import phrase
 from litesmith.units import plain, time_text
@@ -12,7 +12,7 @@ _MOST_KINDS = 6
 
 
 def print_speed(
-    speed: Speed, step: Quantize, *, is_recipe: bool = False, is_integer: bool = False
+    speed: SpeedCheck, step: Quantize, *, is_recipe: bool = False, is_integer: bool = False
 ) -> None:
     """The time, who is to blame where it is longer, and what to type; `is_recipe` where the user
     wrote the step in a recipe, `is_integer` where integers were asked for throughout."""
@@ -29,7 +29,7 @@ def print_speed(
 
 
 def print_blame(
-    speed: Speed, step: Quantize, *, is_recipe: bool = False, is_integer: bool = False
+    speed: SpeedCheck, step: Quantize, *, is_recipe: bool = False, is_integer: bool = False
 ) -> None:
     """Of a file that is slower, the ops that are, and what to type."""
     for kind in speed.blamed[:_MOST_KINDS]:
@@ -46,7 +46,7 @@ def print_blame(
         show.line(_cure(speed, step, is_recipe=is_recipe, is_integer=is_integer))
 
 
-def _cure(speed: Speed, step: Quantize, *, is_recipe: bool, is_integer: bool) -> str:
+def _cure(speed: SpeedCheck, step: Quantize, *, is_recipe: bool, is_integer: bool) -> str:
     """What to type for a file that is not slower."""
     kinds = ",".join(kind.kind for kind in speed.blamed[:_MOST_KINDS])
     if is_recipe:

@@ -11,7 +11,7 @@ from unicodedata import combining, normalize
 from litesmith.lang.language import language, say, speaking
 from litesmith.pages.drawing.plot import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Point, outline
 from litesmith.pages.drawing.svg import LEFT_IS_BETTER, UP_IS_BETTER, shape_words
-from litesmith.pages.drawing.tradeoff import Graph, PlotMark
+from litesmith.pages.drawing.tradeoff import PlotMark, TradeoffGraph
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
@@ -41,7 +41,7 @@ _ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}
 _WITHOUT_FONT = ("zh",)
 
 
-def png(graph: Graph) -> bytes:
+def png(graph: TradeoffGraph) -> bytes:
     """The picture of a graph, with its title and the meaning of its shapes; in English where the
     font has no letters for the language in use."""
     paper = _Paper()
@@ -130,7 +130,7 @@ class _Paper:
         return target.getvalue()
 
 
-def _frame(paper: _Paper, graph: Graph) -> None:
+def _frame(paper: _Paper, graph: TradeoffGraph) -> None:
     if graph.budget:
         paper.box(LEFT, graph.budget.place, RIGHT, BOTTOM, _OUTSIDE)
     for tick in graph.y_ticks:
@@ -146,7 +146,7 @@ def _frame(paper: _Paper, graph: Graph) -> None:
     paper.upward(f"{say(graph.y_title)}   {say(UP_IS_BETTER)}")
 
 
-def _lines(paper: _Paper, graph: Graph) -> None:
+def _lines(paper: _Paper, graph: TradeoffGraph) -> None:
     if graph.budget:
         y = graph.budget.place
         paper.dashes((LEFT, y), (RIGHT, y), _BAD, 5)
@@ -173,7 +173,7 @@ def _mark(paper: _Paper, mark: PlotMark) -> None:
         paper.text((mark.label.x, mark.label.y), mark.label.text, mark.label.anchor, _INK)
 
 
-def _legend(paper: _Paper, graph: Graph) -> None:
+def _legend(paper: _Paper, graph: TradeoffGraph) -> None:
     x, y = 14.0, HEIGHT + 8.0
     shown = [(shape, say(words)) for shape, words in shape_words(graph)]
     front = say("Pareto front") if graph.front else ""

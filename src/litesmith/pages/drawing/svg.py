@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from litesmith.lang.language import say
 from litesmith.pages.drawing.markup import Child, Html, as_is, join_html, tag
 from litesmith.pages.drawing.plot import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Point, outline
-from litesmith.pages.drawing.tradeoff import Graph, PlotMark
+from litesmith.pages.drawing.tradeoff import PlotMark, TradeoffGraph
 from litesmith.pages.records.record_words import (
     difference_words,
     score_words,
@@ -31,7 +31,7 @@ LEGEND = {
 }
 
 
-def svg(graph: Graph) -> Html:
+def svg(graph: TradeoffGraph) -> Html:
     """The drawing; `page.js` makes its points answer."""
     return tag(
         "svg",
@@ -46,7 +46,7 @@ def svg(graph: Graph) -> Html:
     )
 
 
-def figures(drawn: Sequence[Graph], hint: str) -> Html | None:
+def figures(drawn: Sequence[TradeoffGraph], hint: str) -> Html | None:
     """Graphs side by side under a hint at how to read them; None where there are none."""
     if not drawn:
         return None
@@ -63,7 +63,7 @@ def figures(drawn: Sequence[Graph], hint: str) -> Html | None:
     return join_html(tag("p", hint, class_="hint"), tag("div", *shown, class_="figures"))
 
 
-def legend(graph: Graph) -> Html:
+def legend(graph: TradeoffGraph) -> Html:
     """The meaning of the shapes and lines of a graph."""
     items = [tag("li", _key(shape), words) for shape, words in shape_words(graph)]
     if graph.front:
@@ -75,7 +75,7 @@ def legend(graph: Graph) -> Html:
     return tag("ul", *items, class_="legend")
 
 
-def shape_words(graph: Graph) -> Iterable[tuple[str, str]]:
+def shape_words(graph: TradeoffGraph) -> Iterable[tuple[str, str]]:
     """The shapes of a graph, each with its meaning."""
     used = {mark.shape for mark in graph.marks}
     return (
@@ -102,7 +102,7 @@ def tip_lines(entry: Entry) -> tuple[str, ...]:
     return entry.name, *lines
 
 
-def _frame(graph: Graph) -> Iterable[Html]:
+def _frame(graph: TradeoffGraph) -> Iterable[Html]:
     for tick in graph.y_ticks:
         yield _line((LEFT, tick.place), (RIGHT, tick.place), "grid")
         yield _text(LEFT - 6, tick.place + 4, tick.text, "end")
@@ -132,7 +132,7 @@ def _frame(graph: Graph) -> Iterable[Html]:
     )
 
 
-def _lines(graph: Graph) -> Iterable[Html]:
+def _lines(graph: TradeoffGraph) -> Iterable[Html]:
     if graph.budget:
         y = graph.budget.place
         depth = round(BOTTOM - y, 2)

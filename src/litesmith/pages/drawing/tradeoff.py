@@ -95,7 +95,7 @@ class Tick:
 
 
 @dataclass(frozen=True)
-class Graph:
+class TradeoffGraph:
     """A graph with every position computed, ready to be drawn.
 
     meanings  the meaning of shapes, where it is not the usual one
@@ -158,7 +158,7 @@ AXES: tuple[Axis[Entry, TuneFolder], ...] = (
 _ALWAYS = ("size", "latency")
 
 
-def graphs(record: TuneFolder) -> tuple[Graph, ...]:
+def graphs(record: TuneFolder) -> tuple[TradeoffGraph, ...]:
     """The graphs of the trials: size, latency, and any cost that is minimized or has a ceiling."""
     request = record.summary.request
     asked = (*_ALWAYS, request.minimize, *request.ceilings)
@@ -241,7 +241,7 @@ def _find(axis: Axis[Entry, TuneFolder], record: TuneFolder) -> tuple[list[_Foun
     ], is_paired
 
 
-def _graph(axis: Axis[Entry, TuneFolder], record: TuneFolder) -> Graph | None:
+def _graph(axis: Axis[Entry, TuneFolder], record: TuneFolder) -> TradeoffGraph | None:
     found, is_paired = _find(axis, record)
     if not found:
         return None
@@ -257,7 +257,7 @@ def _graph(axis: Axis[Entry, TuneFolder], record: TuneFolder) -> Graph | None:
     front = staircase((m.x, m.y) for m in marks if m.on_front)
     unit, size = axis.unit(across.high), 0.01 if first.unit == "share" else 1.0
     title = phrase("{title} against float", phrase(first.title))
-    return Graph(
+    return TradeoffGraph(
         name=axis.name,
         title=phrase("{title} and accuracy", axis.title),
         x_title=phrase("{title}{on}, {unit}", axis.title, _on(axis, found), unit),

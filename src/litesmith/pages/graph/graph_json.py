@@ -12,7 +12,7 @@ from litesmith.graph_view.op_facts import OpFacts, Place, TensorFacts, WeightBar
 from litesmith.graph_view.op_measures import ErrorFact
 from litesmith.graph_view.op_pairs import CHANGES
 from litesmith.graph_view.row_blocks import Block
-from litesmith.graph_view.row_order import INPUT, OP, Row
+from litesmith.graph_view.row_order import INPUT, OP, GraphRow
 from litesmith.lang.language import language, say
 from litesmith.pages.drawing.markup import Html
 from litesmith.pages.graph.graph_words import graph_words, kind_words
@@ -179,7 +179,9 @@ def _graph(graph: GraphRows, number: int, sides: Sequence[_Side], strings: _Stri
     }
 
 
-def _row(graph: GraphRows, place: int, row: Row, number: int, sides: Sequence[_Side]) -> list[int]:
+def _row(
+    graph: GraphRows, place: int, row: GraphRow, number: int, sides: Sequence[_Side]
+) -> list[int]:
     kind = 0 if row.kind == OP else 1 if row.kind == INPUT else 2
     own = [-1, -1]
     for side, index in enumerate((row.a, row.b)[: len(sides)]):

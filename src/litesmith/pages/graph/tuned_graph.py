@@ -8,7 +8,7 @@ from litesmith.errors import LitesmithError
 from litesmith.evidence.tune_record import FLOAT, TunedInside
 from litesmith.graph_view.gather_view import GraphView, ViewRequest, lay_out
 from litesmith.graph_view.loss_path import Noise
-from litesmith.graph_view.op_measures import ErrorFact, Errors, TimeFact, Timing, predict_times
+from litesmith.graph_view.op_measures import ErrorFact, OpErrors, TimeFact, Timing, predict_times
 from litesmith.ir.types import Model
 from litesmith.pages.drawing.markup import Html
 from litesmith.pages.graph.graph_section import graph_section
@@ -60,10 +60,10 @@ def _timing(model: Model, inside: TunedInside) -> Timing:
     return Timing(MEASURED, ops, inside.run_us)
 
 
-def _errors(inside: TunedInside, model: Model) -> Errors:
+def _errors(inside: TunedInside, model: Model) -> OpErrors:
     count = len(model.main.ops)
     known = [row for row in inside.layers if 0 <= row.index < count]
-    return Errors({row.index: _error(row.snr_db) for row in known})
+    return OpErrors({row.index: _error(row.snr_db) for row in known})
 
 
 def _error(snr_db: float) -> ErrorFact:

@@ -30,7 +30,7 @@ _MOST_PROOFS, _MOST_SEARCHES = 3, 3
 _FARTHEST, _FREED = 5, 0.3
 
 
-class Chosen(NamedTuple):
+class ChosenLevels(NamedTuple):
     """The level of each unit, and how many times as fast as the whole the model is with them."""
 
     levels: list[int]
@@ -44,11 +44,11 @@ def choose_levels(
     proof: Proof,
     judge: Judge | None = None,
     tries: int = 0,
-) -> Chosen:
+) -> ChosenLevels:
     """Levels with which the model is measured to be so many times as fast, and little more, at the
     least cost; with a judge, the best of so many tries."""
     target, none = times.whole / speedup, [0] * len(costs)
-    proven: list[Chosen] = []
+    proven: list[ChosenLevels] = []
     for _ in range(_MOST_PROOFS):
         levels = _cheapest(costs, times, target, speedup, none)
         target *= _proven(proven, levels, proof, speedup)
@@ -66,17 +66,17 @@ def choose_levels(
     return _best(found, speedup, search.minded)
 
 
-def _proven(so_far: list[Chosen], levels: list[int], proof: Proof, speedup: float) -> float:
+def _proven(so_far: list[ChosenLevels], levels: list[int], proof: Proof, speedup: float) -> float:
     """Measures levels; returns by how much the time to aim at is off."""
-    so_far.append(Chosen(levels, proof(levels)))
+    so_far.append(ChosenLevels(levels, proof(levels)))
     return float(np.clip(so_far[-1].times_as_fast / speedup, 0.8, 1.2))
 
 
-def _is_near(one: Chosen, speedup: float) -> bool:
+def _is_near(one: ChosenLevels, speedup: float) -> bool:
     return 1 - _NEAR <= one.times_as_fast / speedup <= 1 + _BEYOND
 
 
-def _best(found: Sequence[Chosen], speedup: float, minded: Judge) -> Chosen:
+def _best(found: Sequence[ChosenLevels], speedup: float, minded: Judge) -> ChosenLevels:
     """What is minded least of all that is fast enough; the fastest where nothing is."""
     enough = [one for one in found if one.times_as_fast >= speedup * (1 - _NEAR)]
     if not enough:

@@ -148,11 +148,11 @@ class Prune:
             )
 
     def _channels(self, model: Model, ops: set[Op], context: Context) -> Change:
-        from litesmith.passes.shrinking.remove_channels import Speed, remove_channels
+        from litesmith.passes.shrinking.remove_channels import SpeedGoal, remove_channels
 
         tunes = context.may_tune("prune", self.tune)
         given = context if tunes else replace(context, tune=None)
-        wanted = Speed(self.speedup, self.on) if self.speedup else self.sparsity
+        wanted = SpeedGoal(self.speedup, self.on) if self.speedup else self.sparsity
         change = remove_channels(model, wanted, given, ops)
         if not tunes:
             left = context.why_not_tuned("prune", self.tune)

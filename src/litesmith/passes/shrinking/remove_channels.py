@@ -16,7 +16,7 @@ from litesmith.ir.ops import op_macs
 from litesmith.ir.types import Array, Graph, Model, Op, Tensor
 from litesmith.passes.core.layers import Layer
 from litesmith.passes.core.step import Change, Clock, Context, Skip, Tools
-from litesmith.passes.shrinking.channel_choice import Chosen, Judge, choose_levels
+from litesmith.passes.shrinking.channel_choice import ChosenLevels, Judge, choose_levels
 from litesmith.passes.shrinking.channel_cut import without
 from litesmith.passes.shrinking.channel_loss import (
     Float64s,
@@ -58,7 +58,7 @@ _MOST_TO_FIT = 50_000_000
 _TRIED_SAMPLES, _MOST_JUDGING = 512, 1024
 
 
-class Speed(NamedTuple):
+class SpeedGoal(NamedTuple):
     """How many times as fast as before a run is to be, and on which target."""
 
     times: float
@@ -67,7 +67,7 @@ class Speed(NamedTuple):
 
 def remove_channels(
     model: Model,
-    wanted: float | Speed,
+    wanted: float | SpeedGoal,
     context: Context,
     ops: set[Op],
 ) -> Change:
@@ -84,7 +84,7 @@ def remove_channels(
     model = folded.model
     channels = _held(channel_ids(model.main), model.main, fixed)
     seen = Knowledge(model, channels, context.tools, fixed)
-    finely = isinstance(wanted, Speed)
+    finely = isinstance(wanted, SpeedGoal)
     units = find_units(model.main, channels, seen.readers, finely=finely)
     if not units:
         raise CannotApply("prune: no channel can go: {a_pin}", _a_pin(model.main, channels))
@@ -92,7 +92,7 @@ def remove_channels(
     if context.tune is not None:
         costs = _blended(costs, [weights_gone(u, model.main, channels) for u in units])
     said: tuple[str, ...] = ()
-    if isinstance(wanted, Speed):
+    if isinstance(wanted, SpeedGoal):
         found = _faster(seen, units, costs, wanted, context)
         levels = found.levels
         said = (
@@ -117,8 +117,8 @@ def _blended(costs: Sequence[Float64s], weights: Sequence[Float64s]) -> list[Flo
     ]
 
 
-def _check(wanted: float | Speed, context: Context) -> None:
-    if not isinstance(wanted, Speed):
+def _check(wanted: float | SpeedGoal, context: Context) -> None:
+    if not isinstance(wanted, SpeedGoal):
         if not 0 < wanted < 1:
             raise BadInput("prune: sparsity={sparsity}; it is between 0 and 1", wanted)
     elif context.clock is None:
@@ -134,9 +134,9 @@ def _faster(
     seen: "Knowledge",
     units: Sequence[Unit],
     costs: Sequence[Float64s],
-    wanted: Speed,
+    wanted: SpeedGoal,
     context: Context,
-) -> Chosen:
+) -> ChosenLevels:
     """Levels that are measured to reach a speed; where nothing is trained afterwards, those of many
     that the outputs mind least."""
     clock: Clock | None = context.clock

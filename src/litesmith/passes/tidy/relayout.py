@@ -15,7 +15,7 @@ import numpy as np
 from litesmith.ir.edit import regraph, substitute, with_graphs
 from litesmith.ir.ops import late_tensors
 from litesmith.ir.types import Graph, Model, Op, Record, Tensor, constant_numbers, frozen
-from litesmith.numeric.minimum_cut import ENDLESS, SINK, SOURCE, Network
+from litesmith.numeric.minimum_cut import ENDLESS, SINK, SOURCE, FlowNetwork
 from litesmith.passes.core.step import Change, Context
 from litesmith.passes.tidy.axis_order import (
     RANKS,
@@ -179,7 +179,7 @@ class _Orders:
 
 
 def _orders(graph: Graph, images: bool) -> _Orders:
-    network, late, meaning = Network(), late_tensors(graph), _meanings(graph)
+    network, late, meaning = FlowNetwork(), late_tensors(graph), _meanings(graph)
 
     def natural(tensor: Tensor) -> int:
         return SINK if meaning.get(tensor) else SOURCE
@@ -261,7 +261,7 @@ def _form(op: Op, meaning: Mapping[Tensor, bool]) -> Turned | None:
 
 
 def _join(
-    network: Network,
+    network: FlowNetwork,
     made: Mapping[Tensor, int],
     wanted: Mapping[Tensor, list[int]],
     meaning: Mapping[Tensor, bool],

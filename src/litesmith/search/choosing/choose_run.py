@@ -41,12 +41,12 @@ from litesmith.search.choosing.pick import CandidateTable, Pick, Requirements, p
 from litesmith.search.choosing.shared_data import (
     GivenData,
     JudgingData,
-    Lesson,
+    LessonData,
     common_metric,
     find_judges,
     refuse_others,
 )
-from litesmith.search.trial.trial_runner import Course
+from litesmith.search.trial.trial_runner import WorkProgress
 from litesmith.timing.host import host
 from litesmith.timing.latency import Rule, busy_advice
 from litesmith.workers.engine import Engine, Lost, Worker
@@ -152,7 +152,7 @@ class Choosing:
         self._times: dict[str, TimedModel] = {}
         self._scores: dict[str, ScoredModel] = {}
         self._each: dict[str, tuple[float, ...]] = {}
-        self._course = Course(self._show)
+        self._course = WorkProgress(self._show)
         self._learned: dict[str, tuple[str, ...]] = {}
         self._show(phrase("opening the candidates"), None)
         given = [c.path for c in self.candidates if c.path is not None]
@@ -211,11 +211,11 @@ class Choosing:
             )
 
     @property
-    def _lesson(self) -> Lesson | None:
+    def _lesson(self) -> LessonData | None:
         source = self.request.source
         if source is None or not self.request.retrains:
             return None
-        return Lesson(source, self.request.val)
+        return LessonData(source, self.request.val)
 
     # The work.
 
@@ -278,7 +278,7 @@ class Choosing:
         judge = self.judges.get(candidate.name)
         return None if judge is None else judge.calibration
 
-    def _teach(self, candidate: ModelCandidate, lesson: Lesson) -> ModelCandidate:
+    def _teach(self, candidate: ModelCandidate, lesson: LessonData) -> ModelCandidate:
         """Gives the candidate a new head for the classes of the data."""
         name = candidate.name
         self._course.begin(phrase("retrain {name}", name), phrase("retraining {name}", name))

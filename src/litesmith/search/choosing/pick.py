@@ -41,7 +41,7 @@ class Cost:
     taken   the words for the cost in a sentence
     """
 
-    of: "Callable[[Option], float | None]"
+    of: "Callable[[Alternative], float | None]"
     text: Callable[[float], str]
     most: str
     taken: Phrase
@@ -136,7 +136,7 @@ class Requirements:
 
 
 @dataclass(frozen=True)
-class Option:
+class Alternative:
     """What a choice knows about a model; None where a value is unknown.
 
     merit       the accuracy, negated where a lower metric is better; `value` is the metric itself
@@ -173,10 +173,10 @@ class Option:
         return tuple(found)
 
 
-Worse = Callable[[Option, Option], bool]  # True where the first is worse beyond the noise
+Worse = Callable[[Alternative, Alternative], bool]  # True where the first is worse beyond the noise
 
 
-def standing(option: Option) -> tuple[float, ...] | None:
+def standing(option: Alternative) -> tuple[float, ...] | None:
     """The coordinates of a model for the front, less is better; None where one of them is
     unknown."""
     if option.p50_us is None or option.bytes is None:
@@ -185,7 +185,7 @@ def standing(option: Option) -> tuple[float, ...] | None:
     return costs if option.merit is None else (*costs, -option.merit)
 
 
-def find_front(options: Sequence[Option]) -> tuple[str, ...]:
+def find_front(options: Sequence[Alternative]) -> tuple[str, ...]:
     """Finds the models that no other beats in time, size and accuracy at once, by their estimates.
 
     Where some models have a known accuracy, models without one are left out.
@@ -199,7 +199,9 @@ def _beats(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
     return a != b and all(x <= y for x, y in zip(a, b, strict=True))
 
 
-def find_as_good(option: Option, options: Sequence[Option], worse: Worse) -> tuple[str, ...]:
+def find_as_good(
+    option: Alternative, options: Sequence[Alternative], worse: Worse
+) -> tuple[str, ...]:
     """For a model on the front, the models that equal it within the noise; for any other model, the
     models on the front that it equals within the noise."""
     names = find_front(options)
@@ -222,7 +224,7 @@ class Pick(NamedTuple):
     is_unclear: bool = False
 
 
-def pick(options: Sequence[Option], asked: Requirements, worse: Worse) -> Pick:
+def pick(options: Sequence[Alternative], asked: Requirements, worse: Worse) -> Pick:
     """Picks the fitting model that serves the goal best; among equals, the cheapest."""
     known = [o for o in options if o.merit is not None]
     goal = asked.goal(knows_accuracy=bool(known))
@@ -245,7 +247,9 @@ def pick(options: Sequence[Option], asked: Requirements, worse: Worse) -> Pick:
     return Pick(best.name, None, join(filter(None, clauses), "; "))
 
 
-def _why(goal: str, fitting: Sequence[Option], able: Sequence[Option], asked: Requirements) -> str:
+def _why(
+    goal: str, fitting: Sequence[Alternative], able: Sequence[Alternative], asked: Requirements
+) -> str:
     """The reason in words, as in `the most accurate of the 4 under 10.0 ms`."""
     what = phrase("the most accurate") if goal == ACCURACY else COSTS[goal].most
     within = _within(asked)
@@ -263,7 +267,7 @@ def _why(goal: str, fitting: Sequence[Option], able: Sequence[Option], asked: Re
     return phrase("{what} of the {count} {within}", what, len(fitting), within)
 
 
-def _rank(option: Option, goal: str) -> tuple[float, float, float, float, str]:
+def _rank(option: Alternative, goal: str) -> tuple[float, float, float, float, str]:
     """The sort key of a model, less is better; the name comes last, so that the result does not
     depend on the order of the input."""
     merit, size = option.merit or 0.0, option.bytes or 0.0
@@ -286,7 +290,7 @@ def _within(asked: Requirements) -> str | None:
     )
 
 
-def _outside(best: Option, able: Sequence[Option], asked: Requirements, goal: str) -> str:
+def _outside(best: Alternative, able: Sequence[Alternative], asked: Requirements, goal: str) -> str:
     """Among the models that serve the goal better but do not fit, names the nearest miss and what
     it misses."""
     better = [o for o in able if o.misses(asked) and _serves(o, best, goal)]
@@ -304,7 +308,7 @@ def _outside(best: Option, able: Sequence[Option], asked: Requirements, goal: st
     )
 
 
-def _equal(best: Option, fitting: Sequence[Option], goal: str) -> str:
+def _equal(best: Alternative, fitting: Sequence[Alternative], goal: str) -> str:
     """Names an equally accurate model that is slower or larger, and what decided against it."""
     same = [o for o in fitting if o is not best and o.merit == best.merit]
     if goal != ACCURACY or not same:
@@ -314,7 +318,7 @@ def _equal(best: Option, fitting: Sequence[Option], goal: str) -> str:
     return phrase("{name} has the same accuracy and {taken}", rival.name, _taken(rival, cost))
 
 
-def _serves(a: Option, b: Option, goal: str) -> bool:
+def _serves(a: Alternative, b: Alternative, goal: str) -> bool:
     """True where a serves the goal better than b."""
     if goal == ACCURACY:
         return (a.merit or 0.0) > (b.merit or 0.0)
@@ -322,7 +326,7 @@ def _serves(a: Option, b: Option, goal: str) -> bool:
     return own is not None and other is not None and own < other
 
 
-def _cheaper(best: Option, fitting: Sequence[Option], goal: str, worse: Worse) -> str:
+def _cheaper(best: Alternative, fitting: Sequence[Alternative], goal: str, worse: Worse) -> str:
     """Names a model that is far faster and as accurate within the noise; "" where accuracy is no
     goal."""
     if goal != ACCURACY:
@@ -338,23 +342,23 @@ def _cheaper(best: Option, fitting: Sequence[Option], goal: str, worse: Worse) -
     )
 
 
-def _alone(option: Option) -> Option:
+def _alone(option: Alternative) -> Alternative:
     """The model reduced to its accuracy."""
-    return Option(option.name, option.merit, option.value, option.unit)
+    return Alternative(option.name, option.merit, option.value, option.unit)
 
 
-def _taken(option: Option, name: str) -> str:
+def _taken(option: Alternative, name: str) -> str:
     cost, own = COSTS[name], option.cost(name)
     return cost.taken.format(amount=cost.text(own or 0.0))
 
 
-def _gain(a: Option, b: Option) -> str:
+def _gain(a: Alternative, b: Alternative) -> str:
     """The difference in accuracy without a sign, as in `1.20 pt`."""
     difference = abs((a.merit or 0.0) - (b.merit or 0.0))
     return gain_text(difference, a.unit, 0.0, 0.0).split(" [")[0].lstrip("+")
 
 
-def _none(able: Sequence[Option], asked: Requirements) -> Pick:
+def _none(able: Sequence[Alternative], asked: Requirements) -> Pick:
     """The result where nothing fits: the model that misses by the least."""
     within = _within(asked) or phrase("with what is asked")
     if not able:
@@ -368,7 +372,7 @@ def _none(able: Sequence[Option], asked: Requirements) -> Pick:
     )
 
 
-def _excess(option: Option, asked: Requirements) -> float:
+def _excess(option: Alternative, asked: Requirements) -> float:
     """The largest ratio of a model's cost to its bound."""
     over = [(option.cost(cost) or float("inf")) / limit for cost, limit in asked.ceilings.items()]
     if asked.min_accuracy is not None:
@@ -397,10 +401,10 @@ class CandidateTable:
     groups: Groups = None
 
     @property
-    def options(self) -> list[Option]:
+    def options(self) -> list[Alternative]:
         return [self._option(candidate) for candidate in self.candidates]
 
-    def _option(self, candidate: ModelCandidate) -> Option:
+    def _option(self, candidate: ModelCandidate) -> Alternative:
         times, score = self.times.get(candidate.name), self.scores.get(candidate.name)
         value, unit, better = None, "", 1
         if score is not None:
@@ -408,7 +412,7 @@ class CandidateTable:
             better = score.accuracy.better or 1
         if self.basis == PUBLISHED and candidate.published is not None:
             value, unit, better = candidate.published.value, "share", 1
-        return Option(
+        return Alternative(
             name=candidate.name,
             merit=None if value is None else value * better,
             value=value,
@@ -420,20 +424,20 @@ class CandidateTable:
             is_unclear=times is not None and times.is_unclear,
         )
 
-    def is_worse(self, a: Option, b: Option) -> bool:
+    def is_worse(self, a: Alternative, b: Alternative) -> bool:
         """True where a is worse than b in any respect, beyond the noise."""
         if a.bytes is not None and b.bytes is not None and a.bytes > b.bytes:
             return True
         return self._is_slower(a, b) or self._is_less_accurate(a, b)
 
-    def _is_slower(self, a: Option, b: Option) -> bool:
+    def _is_slower(self, a: Alternative, b: Alternative) -> bool:
         if a.p50_us is None or b.p50_us is None or (a.is_unclear and b.is_unclear):
             return False
         digests = {c.name: c.digest for c in self.candidates}
         _, low, _ = self.times[a.name].ratios[digests[b.name]]
         return low is not None and low > 1 + MARGIN
 
-    def _is_less_accurate(self, a: Option, b: Option) -> bool:
+    def _is_less_accurate(self, a: Alternative, b: Alternative) -> bool:
         if a.merit is None or b.merit is None:
             return False
         if self.basis != MEASURED:
@@ -459,7 +463,7 @@ class CandidateTable:
             for candidate, option in pairs
         )
 
-    def _as_good(self, option: Option) -> tuple[str, ...]:
+    def _as_good(self, option: Alternative) -> tuple[str, ...]:
         is_timed = option.name in self.times
         return find_as_good(option, self.options, self.is_worse) if is_timed else ()
 

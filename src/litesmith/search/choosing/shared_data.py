@@ -27,7 +27,7 @@ from litesmith.progress import Note, Status
 from litesmith.search.choosing.candidates import ModelCandidate
 from litesmith.search.trial.data_split import refuse_shared
 from litesmith.tflite.read_metadata import metadata
-from litesmith.training.teaching.retrain_request import HELD_OUT, Request
+from litesmith.training.teaching.retrain_request import HELD_OUT, RetrainRequest
 from litesmith.training.teaching.retraining import teach_classes
 from litesmith.transfer.embedding import embedding_of
 from litesmith.transfer.labelled_data import open_beside, open_labelled, parted, sources_of
@@ -239,7 +239,7 @@ def _column(scores: Sequence[float]) -> Array:
 # Models that learn the data first.
 
 
-class Lesson(NamedTuple):
+class LessonData(NamedTuple):
     """The data to learn from, and separate data to judge by where there is some."""
 
     source: GivenData
@@ -282,7 +282,7 @@ class Lesson(NamedTuple):
     ) -> tuple[str, tuple[str, ...]]:
         """Writes the candidate with a head for the classes of the data; returns the recipe and the
         decisions made for the user."""
-        request = Request(
+        request = RetrainRequest(
             candidate.file,
             self.source.given,
             place,

@@ -99,7 +99,7 @@ class TrialRunner(Generic[D]):
         return found
 
 
-class Course:
+class WorkProgress:
     """The progress of a long job, and the seconds it may still take.
 
     `weights` are guesses in seconds; the pace so far corrects the guesses for the rest.

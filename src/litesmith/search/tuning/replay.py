@@ -26,7 +26,7 @@ from litesmith.units import plain
 
 
 @dataclass(frozen=True)
-class Opened:
+class DataOpening:
     """How data was opened, so that it can be opened again; `calibrate` is separate calibration
     data. The digests belong to the named files; "" where none is known."""
 
@@ -53,19 +53,19 @@ class RecipeFile:
     command: str
     version: str
     calibration_digest: str
-    opened: Opened | None
+    opened: DataOpening | None
     training: Training | None
 
 
 def remember(
     data: Given, calibrate: Given | None, preparation: Preparation, samples: int | None = None
-) -> Opened | None:
+) -> DataOpening | None:
     """Records how the data was opened; None for data that exists only in memory."""
     texts = [_place(source) for source in ((data,) if calibrate is None else (data, calibrate))]
     first, other = texts[0], texts[-1]
     if first is None or other is None:
         return None
-    return Opened(
+    return DataOpening(
         first,
         None if calibrate is None else other,
         samples,

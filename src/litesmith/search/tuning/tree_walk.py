@@ -43,7 +43,7 @@ from litesmith.search.tuning.mixed_precision import (
     mixed_candidates,
     recipe_by_blocks,
 )
-from litesmith.search.tuning.replay import Opened
+from litesmith.search.tuning.replay import DataOpening
 from litesmith.search.tuning.search_state import (
     Candidate,
     FromTrials,
@@ -104,7 +104,7 @@ class TuneTask:
     resume: bool = False
     trusted: bool = False
     command: str = ""
-    opened: Opened | None = None
+    opened: DataOpening | None = None
     engine: Engine | None = None
     runs: int | None = None
     metric: str = "auto"

@@ -19,7 +19,7 @@ from litesmith.training.sample_arrays import TrainingSamples, gathered
 from litesmith.training.settings import Watch
 from litesmith.training.step_tuner import device_named, is_surely_less
 from litesmith.training.student import Student
-from litesmith.training.teaching.retrain_request import FineTuned, Request
+from litesmith.training.teaching.retrain_request import FineTuned, RetrainRequest
 from litesmith.transfer.confusion import confusion
 from litesmith.transfer.head import Embedded, rows_of, solve_head, with_head
 from litesmith.transfer.labelled_data import Labelled
@@ -31,7 +31,7 @@ LABELS_ONLY = Aim(classes=(True,), spreads=(1.0,), scores=0, follow=0.0)
 
 
 def fine_tuned(
-    features: Model, learned: Labelled, request: Request, watch: Watch | None = None
+    features: Model, learned: Labelled, request: RetrainRequest, watch: Watch | None = None
 ) -> FineTuned:
     """The backbone with a head, trained; judged by samples that neither of them has seen.
 
@@ -54,7 +54,9 @@ def fine_tuned(
     return _judged(start, student, fitted, held, len(trained))
 
 
-def _start(features: Model, learned: Labelled, samples: TrainingSamples, request: Request) -> Model:
+def _start(
+    features: Model, learned: Labelled, samples: TrainingSamples, request: RetrainRequest
+) -> Model:
     """The backbone with a head that has learned nothing from the held-out samples."""
     rows = rows_of(features, learned.data)
     batch = learned.data.batch
@@ -86,12 +88,12 @@ def restrict(student: Student, trained: Sequence[Layer]) -> None:
     student.biases = {t: part for t, part in student.biases.items() if t in tensors}
 
 
-def record_of(start: Model, data: Data, request: Request) -> Checkpoint:
+def record_of(start: Model, data: Data, request: RetrainRequest) -> Checkpoint:
     """The training's checkpoint in the folder of the request, where it has one."""
     return checkpoint_of(request.record, _RECORD, training_key(start, data, request))
 
 
-def training_key(start: Model, data: Data, request: Request) -> str:
+def training_key(start: Model, data: Data, request: RetrainRequest) -> str:
     """Tells a training from any other that would end in another result."""
     running = sha256(VERSION.encode())
     for piece in chunks(start):

@@ -31,7 +31,7 @@ from litesmith.training.sample_arrays import TrainingSamples, gathered
 from litesmith.training.settings import Training, Watch
 from litesmith.training.step_tuner import device_named
 from litesmith.training.teaching.finetune import LABELS_ONLY, record_of
-from litesmith.training.teaching.retrain_request import Request, Trained
+from litesmith.training.teaching.retrain_request import RetrainRequest, Trained
 from litesmith.training.teaching.retraining import RetrainJob
 from litesmith.training.weight_parameters import Free, unit_of
 from litesmith.transfer.embedding import Embedding, cut, embedding_of
@@ -186,7 +186,7 @@ _LEAST_BATCH = 2
 _USUAL_NORM = "tf"
 
 
-def normalised(request: Request) -> tuple[Request, str]:
+def normalised(request: RetrainRequest) -> tuple[RetrainRequest, str]:
     """The request with the catalogue's normalisation, unless it has another, and a note."""
     spec, asked = _spec(request), request.preparation
     if asked.is_chosen:
@@ -218,7 +218,7 @@ def _note(spec: NetworkSpec, made: Preparation) -> str:
     )
 
 
-def _spec(request: Request) -> NetworkSpec:
+def _spec(request: RetrainRequest) -> NetworkSpec:
     return catalogue_room().parse(str(request.backbone))
 
 
@@ -227,7 +227,7 @@ def _build(network: NetworkSpec, classes: int | None, seed: int | None) -> Model
     return catalogue_room().build(str(network), classes, seed, style="tf")
 
 
-def opened(job: RetrainJob, request: Request) -> tuple[Embedding, Labelled, Labelled]:
+def opened(job: RetrainJob, request: RetrainRequest) -> tuple[Embedding, Labelled, Labelled]:
     """The network's embedding, the data to learn from, and the data to judge by."""
     spec = _spec(request)
     whole = _build(spec, None, None)
@@ -246,7 +246,7 @@ def opened(job: RetrainJob, request: Request) -> tuple[Embedding, Labelled, Labe
     return embedding, learned, proof
 
 
-def trained(learned: Labelled, request: Request, watch: Watch | None = None) -> Trained:
+def trained(learned: Labelled, request: RetrainRequest, watch: Watch | None = None) -> Trained:
     """The network for the classes of the data, trained; CannotApply where it learned nothing."""
     spec, training = _spec(request), request.training
     samples = gathered(learned.data, labelled=True)

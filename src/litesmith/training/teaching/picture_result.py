@@ -33,14 +33,14 @@ from litesmith.phrases import phrase
 from litesmith.tflite.file import digest
 from litesmith.timing.host import host
 from litesmith.timing.statistics import Row
-from litesmith.training.teaching.retrain_request import FineTuned, Request
+from litesmith.training.teaching.retrain_request import FineTuned, RetrainRequest
 from litesmith.transfer.confusion import Mistake
 from litesmith.transfer.feature_maps import FeatureMap
 from litesmith.units import number_text, plain, score_text, total_text
 
 
 @dataclass(frozen=True)
-class Judge:
+class PictureJudge:
     """How the rows of a metric describe classes and images.
 
     title     the metric's title
@@ -76,13 +76,13 @@ def _wanted_pixels(rows: Rows, classes: int) -> Array:
 
 
 JUDGES = {
-    "ap50": Judge("ap50", "AP50", _own_boxes, _wanted_boxes, each_at_half, precision_curve),
-    "miou": Judge("miou", phrase("mean IoU"), _own_pixels, _wanted_pixels, mean_iou),
+    "ap50": PictureJudge("ap50", "AP50", _own_boxes, _wanted_boxes, each_at_half, precision_curve),
+    "miou": PictureJudge("miou", phrase("mean IoU"), _own_pixels, _wanted_pixels, mean_iou),
 }
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class JudgedPictures:
     """A network on images that it has not seen: the overall metric, and the outcome on each
     image."""
 
@@ -90,7 +90,7 @@ class Judged:
     rows: Rows
     groups: Groups
     names: tuple[str, ...]
-    judge: Judge
+    judge: PictureJudge
 
     def of_class(self, place: int) -> Estimate | None:
         """The metric of one class; None where there is none of it."""
@@ -125,19 +125,19 @@ class TaughtNetwork:
     frozen               the same of the head on the backbone as it was, where more was trained
     """
 
-    request: Request
+    request: RetrainRequest
     maps: tuple[FeatureMap, ...]
     names: tuple[str, ...]
     learned: tuple[int, ...]
     pictures: int
     sources: tuple[str, str]
     preparation: str
-    found: Judged
+    found: JudgedPictures
     mistakes: tuple[Mistake, ...]
     notes: tuple[str, ...]
     seconds: float
     tuned: FineTuned | None = None
-    frozen: Judged | None = None
+    frozen: JudgedPictures | None = None
     report: Path | None = None
 
     __repr__ = show_line

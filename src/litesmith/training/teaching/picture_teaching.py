@@ -27,14 +27,14 @@ from litesmith.progress import Note, Progress, Status
 from litesmith.tasks.segmentation import Surveyed
 from litesmith.tasks.task import Answer
 from litesmith.tflite.file import save
-from litesmith.tflite.read_metadata import Normalization
+from litesmith.tflite.read_metadata import StatedNorm
 from litesmith.tflite.write_metadata import Described, describe
 from litesmith.training.recipe_context import has_torch
 from litesmith.training.settings import HELD_OUT as STOPPING
 from litesmith.training.settings import Look, look_status
-from litesmith.training.teaching.picture_result import JUDGES, Judged, TaughtNetwork
+from litesmith.training.teaching.picture_result import JUDGES, JudgedPictures, TaughtNetwork
 from litesmith.training.teaching.picture_tasks import PICTURE_TASKS, PictureTask
-from litesmith.training.teaching.retrain_request import HELD_OUT, Request
+from litesmith.training.teaching.retrain_request import HELD_OUT, RetrainRequest
 from litesmith.transfer.backbone_norm import settled
 from litesmith.transfer.confusion import MOST_MISTAKES, Mistake
 from litesmith.transfer.embedding import cut, embedding_of
@@ -66,7 +66,7 @@ class Pictures(NamedTuple):
 class PictureJob:
     """The training of a network of images: the request, the backbone, and the progress callback."""
 
-    request: Request
+    request: RetrainRequest
     whole: Model
     progress: Progress
 
@@ -227,14 +227,16 @@ class PictureJob:
         each = [self.task.count(label(index), classes) for index in data.chosen]
         return tuple(np.sum(each, axis=0).tolist())
 
-    def _judge(self, model: Model, proof: OpenedSamples, names: tuple[str, ...]) -> Judged:
+    def _judge(self, model: Model, proof: OpenedSamples, names: tuple[str, ...]) -> JudgedPictures:
         data = _opened_like(proof, model)
         (found,) = evaluate_all([model], data, metric=self.task.metric, progress=self.progress)
         assert found.rows is not None
         groups = row_groups(data, len(found.rows))
-        return Judged(found, found.rows, groups, names, JUDGES[self.task.metric])
+        return JudgedPictures(found, found.rows, groups, names, JUDGES[self.task.metric])
 
-    def _mistakes(self, model: Model, proof: OpenedSamples, found: Judged) -> tuple[Mistake, ...]:
+    def _mistakes(
+        self, model: Model, proof: OpenedSamples, found: JudgedPictures
+    ) -> tuple[Mistake, ...]:
         data = _opened_like(proof, model)
         worst = found.worst[:MOST_MISTAKES]
         scorer = data.rows.scorer
@@ -253,7 +255,7 @@ class PictureJob:
 
 def _described(model: Model, names: Sequence[str], made: Preparation) -> Model:
     norm = made.as_norm()
-    said = Described(None if norm.reverse else Normalization(norm.mean, norm.std), channels=3)
+    said = Described(None if norm.reverse else StatedNorm(norm.mean, norm.std), channels=3)
     return describe(model, [said], names)
 
 
@@ -296,7 +298,7 @@ def _strides(maps: Sequence[FeatureMap]) -> tuple[int, ...]:
     return tuple(one.stride for one in maps)
 
 
-def refuse_untrainable(request: Request) -> None:
+def refuse_untrainable(request: RetrainRequest) -> None:
     """Raises before any data is read where no head of pictures can be taught."""
     for option, is_given in (("at", bool(request.at)), ("balance", request.balance)):
         if is_given:

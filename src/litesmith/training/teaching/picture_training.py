@@ -17,7 +17,7 @@ from litesmith.training.student import Student
 from litesmith.training.teaching.finetune import choose_layers, restrict
 from litesmith.training.teaching.picture_course import PictureCourse, PictureSamples
 from litesmith.training.teaching.picture_tasks import PictureTask
-from litesmith.training.teaching.retrain_request import NO_TUNING, FineTuned, Request
+from litesmith.training.teaching.retrain_request import NO_TUNING, FineTuned, RetrainRequest
 from litesmith.transfer.head_layers import HEAD
 from litesmith.units import number_text, time_text, total_text
 
@@ -47,7 +47,7 @@ class PictureLesson:
     task: PictureTask
     strides: tuple[int, ...]
     norm: Norm
-    request: Request
+    request: RetrainRequest
     key: str
     watch: Callable[[Look], None]
 

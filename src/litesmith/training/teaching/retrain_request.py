@@ -52,7 +52,7 @@ def is_scratch(backbone: Path) -> bool:
 
 
 @dataclass(frozen=True)
-class Request:
+class RetrainRequest:
     """What to learn, from what and how.
 
     backbone   a file; otherwise the name of a catalogue network, which learns from random weights
@@ -132,7 +132,7 @@ class Retrained:
     report     the page of the folder with the evidence; None where none was asked for
     """
 
-    request: Request
+    request: RetrainRequest
     embedding: Embedding
     learned: Labelled
     proof: Labelled

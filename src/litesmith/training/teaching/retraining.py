@@ -24,7 +24,7 @@ from litesmith.plugins import why_missing
 from litesmith.progress import Note, Progress, Status, silent
 from litesmith.tasks.texts import vocabulary_of
 from litesmith.tflite.file import load, refuse_output, save
-from litesmith.tflite.read_metadata import AttachedFile, Normalization, metadata, vocabulary_file
+from litesmith.tflite.read_metadata import AttachedFile, StatedNorm, metadata, vocabulary_file
 from litesmith.tflite.sound_metadata import state_features
 from litesmith.tflite.write_metadata import Described, describe
 from litesmith.training.recipe_context import has_torch
@@ -35,8 +35,8 @@ from litesmith.training.teaching.picture_teaching import PictureJob, refuse_untr
 from litesmith.training.teaching.retrain_request import (
     HELD_OUT,
     NO_TUNING,
-    Request,
     Retrained,
+    RetrainRequest,
     is_scratch,
 )
 from litesmith.transfer.backbone_norm import settled
@@ -81,7 +81,7 @@ _UNEVEN = 3.0
 class RetrainJob:
     """A retraining in progress: its data, its notes, and its callback."""
 
-    def __init__(self, request: Request, progress: Progress) -> None:
+    def __init__(self, request: RetrainRequest, progress: Progress) -> None:
         self._request, self._progress = request, progress
         self.notes: list[str] = []
 
@@ -244,7 +244,7 @@ def choose_task(asked: str, data: Given) -> str:
     return "" if asked == "classification" else asked
 
 
-def carry_out(request: Request, progress: Progress = silent) -> Retrained | TaughtNetwork:
+def carry_out(request: RetrainRequest, progress: Progress = silent) -> Retrained | TaughtNetwork:
     """Opens, learns, writes and judges."""
     if request.preparation.task in PICTURE_TASKS:
         refuse_untrainable(request)
@@ -252,7 +252,7 @@ def carry_out(request: Request, progress: Progress = silent) -> Retrained | Taug
     return teach_classes(request, progress)
 
 
-def teach_classes(request: Request, progress: Progress = silent) -> Retrained:
+def teach_classes(request: RetrainRequest, progress: Progress = silent) -> Retrained:
     """A classifier: opens, learns, writes and judges."""
     if request.is_scratch:
         return _from_scratch(request, progress)
@@ -279,7 +279,7 @@ def teach_classes(request: Request, progress: Progress = silent) -> Retrained:
     return replace(result, notes=tuple(job.notes), seconds=time.monotonic() - began)
 
 
-def _from_scratch(request: Request, progress: Progress) -> Retrained:
+def _from_scratch(request: RetrainRequest, progress: Progress) -> Retrained:
     """Retrains a network of the catalogue from random weights."""
     refuse_early(request)
     from litesmith.training.teaching.from_scratch import normalised, opened, trained
@@ -321,7 +321,7 @@ def _fine_tune(
     return tuned.model, replace(result, tuned=tuned, found=found, head_alone=result.found)
 
 
-def refuse_early(request: Request) -> None:
+def refuse_early(request: RetrainRequest) -> None:
     """Raises before any data is read where it would be read in vain."""
     refuse_output(request.out, request.backbone)
     if request.is_scratch:
@@ -356,7 +356,7 @@ def _refuse_unknown(backbone: Path) -> None:
     )
 
 
-def _refuse_unlearnable(request: Request) -> None:
+def _refuse_unlearnable(request: RetrainRequest) -> None:
     """Refuses requests that make no sense, or are impossible, with random initial weights."""
     name = catalogue_room().parse(str(request.backbone)).name
     for option, is_given in (
@@ -374,7 +374,7 @@ def _refuse_unlearnable(request: Request) -> None:
         raise BadInput("{name}: to train it {no_torch}", name, _no_torch())
 
 
-def load_backbone(request: Request) -> Model:
+def load_backbone(request: RetrainRequest) -> Model:
     """The backbone, its float16 weights unpacked; BadInput where it computes with integers."""
     refuse_early(request)
     model = load(request.backbone)
@@ -446,7 +446,7 @@ def _described(model: Model, learned: Labelled) -> list[Described]:
     norm = made.as_norm()
     if not made.is_chosen or norm.reverse:
         return [Described(channels=wanted.channels)]
-    return [Described(Normalization(norm.mean, norm.std), wanted.channels)]
+    return [Described(StatedNorm(norm.mean, norm.std), wanted.channels)]
 
 
 def _words(model: Model, learned: Labelled) -> AttachedFile | None:

@@ -1,9 +1,13 @@
 """Candidates to verify on held-out samples."""
 
-from litesmith.evidence.records import Speed
-from litesmith.evidence.tune_record import FLOAT, MISSES, NEAR
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from litesmith.evidence.records import Speed, TakenOps
+from litesmith.evidence.tune_record import FITS, FLOAT, MISSES, NEAR, SET_ASIDE, RoomLeft
 from litesmith.search.trial.tried_model import TriedModel, is_better
-from litesmith.search.tuning.proof import find_provable
+from litesmith.search.tuning.proof import find_holding, find_provable, has_no_better
 from litesmith.timing.statistics import FASTER, SAME, UNCLEAR
 from tests.search.choosing.taught import record
 
@@ -35,6 +39,49 @@ def test_who_nearly_misses_is_asked_about_first_where_it_costs_far_less() -> Non
     assert asked(first, fits, record("same", ratio=0.47, status=NEAR, room=-0.002)) == ["fits"]
     assert asked(first, fits, record("misses", ratio=0.1, status=MISSES, room=-0.1)) == ["fits"]
     assert asked(first, record("slow", ratio=1.3, status=NEAR, room=-0.002)) == []
+
+
+def test_what_leaves_more_ops_to_a_cpu_is_not_asked_about_before_what_fits() -> None:
+    def placed(name: str, left: int, **more: Any) -> TriedModel:
+        return record(name, placed=TakenOps("gpu", "rules", 9 - left, 9, 1, ""), **more)
+
+    first = placed(FLOAT, 9, ratio=1.0)
+    fits = placed("fits", 1, ratio=0.5)
+    behind = placed("behind", 3, ratio=0.2, status=NEAR, room=-0.002)
+    whole = placed("whole", 0, ratio=0.6, status=NEAR, room=-0.002)
+    assert asked(first, fits, behind) == ["fits"]
+    assert asked(first, fits, whole) == ["whole", "fits"]
+
+
+def held(records: Sequence[TriedModel], **rooms: tuple[float, float]) -> list[str]:
+    """Who holds, in the order to ship, by the estimate and low end that each is held to have."""
+
+    def verify(one: TriedModel) -> TriedModel:
+        estimate, low = rooms[one.name]
+        left = RoomLeft(estimate, low, estimate, reason="", allowed=0.01)
+        status = FITS if estimate >= 0 else MISSES
+        return TriedModel(
+            replace(one.trial, details=replace(one.details, room=left, status=status))
+        )
+
+    return [one.name for one, _ in find_holding(records, verify)]
+
+
+def test_who_nearly_missed_is_shipped_before_what_fits_only_where_it_is_proven() -> None:
+    near, fits = record("near", status=NEAR, room=-0.002), record("fits")
+    sure, likely, worse = (0.01, 0.001), (0.01, -0.001), (-0.01, -0.02)
+    assert held([near, fits], near=sure, fits=likely) == ["near", "fits"]
+    assert held([near, fits], near=likely, fits=likely) == ["fits", "near"]
+    assert held([near, fits], near=likely, fits=worse) == ["near"]
+    assert held([near, fits], near=worse, fits=worse) == []
+
+
+def test_nothing_is_better_only_where_nothing_missed_what_was_asked() -> None:
+    first, fits = record(FLOAT), record("fits")
+    aside, near = record("aside", status=SET_ASIDE), record("near", status=NEAR, room=-0.002)
+    assert has_no_better([first, fits, near]) and has_no_better([first, aside])
+    assert not has_no_better([first, aside, near])
+    assert not has_no_better([first, aside, record("misses", status=MISSES, room=-0.1)])
 
 
 def test_what_is_no_faster_beyond_the_noise_is_not_proven() -> None:

@@ -210,5 +210,5 @@ def _nearest(record: TuneFolder) -> Html | None:
         phrase("Nearest, but no better than yours: {name}", nearest.name)
         if record.summary.verdict == "keep"
         else phrase("Nearest, but not within what was asked: {name}", nearest.name),
-        class_="near",
+        class_="nearest",
     )

@@ -1,7 +1,6 @@
 """The end of a search: the choice proven on held-out samples, timed precisely, and explained."""
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
@@ -40,7 +39,7 @@ from litesmith.run.core.placement import MEASURED
 from litesmith.run.core.target import Target
 from litesmith.run.devices.address import Address
 from litesmith.run.session import Source
-from litesmith.search.trial.budget import KEPT, MISSED, UNSURE, at_look, verdict
+from litesmith.search.trial.budget import KEPT, MISSED, PROVEN, UNSURE, Room, at_look, verdict
 from litesmith.search.trial.measured_values import cycles_of, speed_of, taken_of
 from litesmith.search.trial.target_place import Place
 from litesmith.search.trial.tried_model import (
@@ -113,13 +112,15 @@ class Proof(NamedTuple):
 
 def prove(trials: TuneTrials, targets: Sequence[Place]) -> Proof:
     """Verifies candidates, cheapest first, until one holds; times the winner."""
+    known = trials.records.values()
     seen: list[TriedModel] = []
+
+    def verify(record: TriedModel) -> TriedModel:
+        seen.append(trials.verify(record))
+        return seen[-1]
+
     limits, kept = trials.goal.limits, None
-    for record in find_provable(trials.records.values(), trials.goal.minimize):
-        held = trials.verify(record)
-        seen.append(held)
-        if held.status != FITS:
-            continue
+    for record, held in find_holding(find_provable(known, trials.goal.minimize), verify):
         times = _times(trials, held, targets)
         if limits.misses(held.details, times.speed and times.speed.p50_us):
             continue
@@ -127,15 +128,37 @@ def prove(trials: TuneTrials, targets: Sequence[Place]) -> Proof:
         if better is None:
             return times._replace(shipped=record, verdict=UNSURE)
         if better:
-            room = at_look(held.room, held.details.look or 1)
-            return times._replace(shipped=record, verdict=verdict(room))
+            return times._replace(shipped=record, verdict=verdict(_proven_room(held)))
         kept = kept or times._replace(verdict=KEPT)
-    if kept is not None or _has_no_better(trials, seen):
+    if kept is not None or (not seen and has_no_better(known)):
         return kept or _find_none(trials, targets)._replace(verdict=KEPT)
-    close = find_nearest(seen, limits) or find_nearest(trials.records.values(), limits)
+    close = find_nearest(seen, limits) or find_nearest(known, limits)
     if close is None:
         return _find_none(trials, targets)
     return _times(trials, trials.verify(close), targets)._replace(verdict=MISSED)
+
+
+def find_holding(
+    asked: Iterable[TriedModel], verify: Callable[[TriedModel], TriedModel]
+) -> Iterator[tuple[TriedModel, TriedModel]]:
+    """Yields the candidates that fit the budget on held-out samples too, each with its trial there.
+
+    A near miss of the search comes before the candidates that fitted only where it is proven.
+    Otherwise one part of the data speaks for it and the other against it: it comes last."""
+    last: list[tuple[TriedModel, TriedModel]] = []
+    for record in asked:
+        held = verify(record)
+        if held.status != FITS:
+            continue
+        if record.status == NEAR and verdict(_proven_room(held)) != PROVEN:
+            last.append((record, held))
+        else:
+            yield record, held
+    yield from last
+
+
+def _proven_room(held: TriedModel) -> Room:
+    return at_look(held.room, held.details.look or 1)
 
 
 def _find_none(trials: TuneTrials, targets: Sequence[Place]) -> Proof:
@@ -144,18 +167,18 @@ def _find_none(trials: TuneTrials, targets: Sequence[Place]) -> Proof:
     return Proof(None, None, "", tuple(one.name for one in front), str(targets[0]))
 
 
-def _has_no_better(trials: TuneTrials, seen: Sequence[TriedModel]) -> bool:
-    """True where some candidates fit the budget, or were set aside unscored, and none of them beats
-    the original."""
-    found = {r.status for r in trials.records.values() if r.name != FLOAT}
-    return not seen and (FITS in found or (SET_ASIDE in found and MISSES not in found))
+def has_no_better(records: Iterable[TriedModel]) -> bool:
+    """True where some candidates fit the budget, or were set aside unscored and nothing missed it;
+    asked where no candidate is worth verifying."""
+    found = {record.status for record in records if record.name != FLOAT}
+    return FITS in found or (SET_ASIDE in found and found.isdisjoint((MISSES, NEAR)))
 
 
 def find_provable(records: Iterable[TriedModel], minimize: str) -> list[TriedModel]:
     """Finds the candidates to verify on held-out samples: the cheapest that cost less than the
     original. One place is for the candidate with most room, in case the cheaper ones fail. A
     candidate that may have missed the budget by chance comes first, where it costs far less than
-    the others."""
+    the others or leaves fewer ops to a CPU."""
     known = list(records)
     original = next((record for record in known if record.name == FLOAT), None)
 
@@ -165,12 +188,20 @@ def find_provable(records: Iterable[TriedModel], minimize: str) -> list[TriedMod
 
     fitting = takewhile(lambda record: record.name != FLOAT, rank(known, minimize))
     cheaper = [record for record in fitting if is_worthy(record)]
-    most = _FAR_LESS * (cheaper[0].cost(minimize) or 0.0) if cheaper else math.inf
-    near = [one for one in known if one.status == NEAR and (one.cost(minimize) or math.inf) < most]
-    asked = sorted(filter(is_worthy, near), key=lambda one: -one.room.estimate)[:1]
+    near = [record for record in known if record.status == NEAR and is_worthy(record)]
+    far_less = [one for one in near if not cheaper or _costs_far_less(one, cheaper[0], minimize)]
+    asked = sorted(far_less, key=lambda one: -one.room.estimate)[:1]
     places = _MOST_VERIFIED - len(asked) - 1
     surest = sorted(cheaper[places:], key=lambda record: -record.room.estimate)[:1]
     return [*asked, *cheaper[:places], *surest]
+
+
+def _costs_far_less(record: TriedModel, other: TriedModel, minimize: str) -> bool:
+    """Compares the ops that are left to a CPU before any cost, as `rank` does."""
+    if record.left != other.left:
+        return record.left < other.left
+    own, least = record.cost(minimize), other.cost(minimize)
+    return own is not None and least is not None and own < _FAR_LESS * least
 
 
 def _times(trials: TuneTrials, held: TriedModel, targets: Sequence[Place]) -> Proof:

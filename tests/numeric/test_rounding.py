@@ -31,6 +31,10 @@ def errors(weights: np.ndarray, codes: np.ndarray, scales: np.ndarray, hessian: 
 SEVEN = (-7, 7)
 
 
+def as_it_is(scales: np.ndarray) -> np.ndarray:
+    return scales
+
+
 def nearest(weights: np.ndarray, scales: np.ndarray, ends: tuple[int, int]) -> np.ndarray:
     return np.clip(np.rint(weights / spread(scales, weights.shape[1])), *ends)
 
@@ -71,7 +75,7 @@ def test_no_single_code_is_better_placed(
     weights, hessian = problem(out, k, seed, rank=max(1, k // 2))
     hessian = np.stack([hessian + n * np.eye(k) for n in range(out)]) if apart else hessian
     scales = np.abs(weights.reshape(out, groups, -1)).max(2) / 7
-    codes, chosen = fitted(weights, hessian, scales, (-8, 7), np.zeros((out, 1)))
+    codes, chosen = fitted(weights, hessian, scales, (-8, 7), as_it_is)
     assert codes.min() >= -8 and codes.max() <= 7
     found = errors(weights, codes, chosen, hessian)
     plain = rounded(weights, hessian, scales, (-8, 7))
@@ -93,7 +97,7 @@ def test_a_hessian_for_each_row() -> None:
     before = errors(weights, nearest(weights, scales, SEVEN), scales, hessians)
     after = errors(weights, together, scales, hessians)
     assert (after <= before * (1 + 1e-9)).all() and after.sum() < before.sum() / 2
-    fit, fit_scales = fitted(weights, hessians, scales, SEVEN, np.zeros((5, 1)))
+    fit, fit_scales = fitted(weights, hessians, scales, SEVEN, as_it_is)
     assert (errors(weights, fit, fit_scales, hessians) <= after * (1 + 1e-9)).all()
 
 
@@ -124,27 +128,24 @@ def test_searched_scales_are_no_worse_than_the_full_range(most: int) -> None:
     weights, hessian = problem(16, 40)
     weights[3, 5] = 30  # an outlier
     diagonal = np.diag(hessian)
-    full, zero, ends = (
-        np.abs(weights).max(1, keepdims=True) / most,
-        np.zeros((16, 1)),
-        (-most, most),
-    )
-    found = searched_scales(weights, diagonal, ends, zero)
+    full, ends = np.abs(weights).max(1, keepdims=True) / most, (-most, most)
+    found = searched_scales(weights, diagonal, ends, as_it_is)
     alone = np.diag(diagonal)
     after = errors(weights, nearest(weights, found, ends), found, alone)
     assert (after <= errors(weights, nearest(weights, full, ends), full, alone) * (1 + 1e-9)).all()
-    assert (searched_scales(weights, diagonal, ends, 2 * full) == 2 * full).all()
+    coarse = searched_scales(weights, diagonal, ends, lambda scales: np.maximum(scales, 2 * full))
+    assert (coarse == 2 * full).all()
 
 
 def test_scales_of_groups_fit_rows_whose_groups_differ() -> None:
     weights, hessian = problem(8, 96, rank=30)
     weights *= np.repeat([1, 0.03, 0.2], 32)
-    diagonal, zero = np.diag(hessian), np.zeros((8, 1))
+    diagonal = np.diag(hessian)
     found: list[float] = []
     for groups in (1, 3):
-        scales = searched_scales(weights, diagonal, SEVEN, zero, groups)
+        scales = searched_scales(weights, diagonal, SEVEN, as_it_is, groups)
         assert scales.shape == (8, groups)
-        codes, chosen = fitted(weights, hessian, scales, SEVEN, zero)
+        codes, chosen = fitted(weights, hessian, scales, SEVEN, as_it_is)
         assert chosen.shape == scales.shape and (chosen > 0).all()
         found.append(float(errors(weights, codes, chosen, hessian).sum()))
     assert found[1] < found[0] / 3
@@ -159,8 +160,8 @@ def test_few_rows_are_trusted_less_and_codes_do_better_on_others() -> None:
     for hessian in (seen, shrunk(seen, 60)):
         assert np.array_equal(np.diag(hessian), np.diag(seen))
         assert np.linalg.eigvalsh(hessian).min() > -1e-9
-        scales = searched_scales(weights, np.diag(hessian), SEVEN, np.zeros((16, 1)))
-        codes, chosen = fitted(weights, hessian, scales, SEVEN, np.zeros((16, 1)))
+        scales = searched_scales(weights, np.diag(hessian), SEVEN, as_it_is)
+        codes, chosen = fitted(weights, hessian, scales, SEVEN, as_it_is)
         found.append(float(errors(weights, codes, chosen, unseen).sum()))
     assert found[1] < 0.8 * found[0]
     far, near = (np.abs(shrunk(seen, count) - seen).sum() for count in (10, 10_000))
@@ -169,17 +170,17 @@ def test_few_rows_are_trusted_less_and_codes_do_better_on_others() -> None:
 
 def test_dead_rows_have_a_scale() -> None:
     weights = np.array([[0.0, 0.0], [0.7, -7.0]])
-    found = searched_scales(weights, np.zeros(2), SEVEN, np.zeros((2, 1)))
+    found = searched_scales(weights, np.zeros(2), SEVEN, as_it_is)
     assert found[0] == 1.0 and found[1] > 0
-    assert (searched_scales(np.zeros((2, 3)), np.ones(3), SEVEN, np.zeros((2, 1))) > 0).all()
+    assert (searched_scales(np.zeros((2, 3)), np.ones(3), SEVEN, as_it_is) > 0).all()
 
 
 def test_fitted_scales_keep_above_the_floor_and_do_better() -> None:
     weights, hessian = problem(16, 40, rank=12)
-    scales = searched_scales(weights, np.diag(hessian), SEVEN, np.zeros((16, 1)))
+    scales = searched_scales(weights, np.diag(hessian), SEVEN, as_it_is)
     before = errors(weights, rounded(weights, hessian, scales, SEVEN), scales, hessian)
     floor = np.where(np.arange(16)[:, None] % 2, 1.1 * scales, 0)
-    codes, chosen = fitted(weights, hessian, scales, SEVEN, floor)
+    codes, chosen = fitted(weights, hessian, scales, SEVEN, lambda some: np.maximum(some, floor))
     after = errors(weights, codes, chosen, hessian)
     free = floor[:, 0] == 0
     assert (chosen >= floor).all() and (after[free] <= before[free] * (1 + 1e-9)).all()

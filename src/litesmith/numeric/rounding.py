@@ -8,6 +8,7 @@ Codes of few bits are then moved one at a time for as long as that helps: Behdin
 2023.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,9 @@ from litesmith.phrases import phrase
 
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+# The scales (out, groups) that a file and a kernel can have in place of some.
+Storable = Callable[[Matrix], Matrix]
 
 _BLOCK = 128
 
@@ -58,16 +62,15 @@ def spread(scales: Matrix, columns: int) -> Matrix:
 
 
 def fitted(
-    weights: Matrix, hessian: Matrix, scales: Matrix, ends: Ends, floor: Matrix
+    weights: Matrix, hessian: Matrix, scales: Matrix, ends: Ends, storable: Storable
 ) -> tuple[NDArray[np.int8], Matrix]:
     """Codes and scales: those of some scales near the given ones that do best, row by row, each
     code then moved while that helps.
 
     Ten times the work of `rounded`; at 4 bits the error on unseen samples falls by a tenth.
-    `floor` (out, 1): no scale is below.
     """
     triangle, columns = _triangle(hessian), weights.shape[1]
-    chosen = np.maximum(scales, floor)
+    chosen = storable(scales)
     codes = _rounded(weights, triangle, spread(chosen, columns), ends)
     best = weighted_error(weights - codes * spread(chosen, columns), hessian)
 
@@ -79,12 +82,12 @@ def fitted(
         chosen, best = np.where(better, tried, chosen), np.minimum(error, best)
 
     for part in _PARTS:
-        tried = np.maximum(part * scales, floor)
+        tried = storable(part * scales)
         keep_better(_rounded(weights, triangle, spread(tried, columns), ends), tried)
     for _ in range(_REFITS):
         steps = spread(chosen, columns)
         keep_better(_descended(weights, codes, steps, triangle.damped, ends), chosen)
-        keep_better(codes, np.maximum(_followed(weights, codes, chosen, hessian), floor))
+        keep_better(codes, storable(_followed(weights, codes, chosen, hessian)))
     return codes.astype(np.int8), chosen
 
 
@@ -201,12 +204,12 @@ def _ratio(above: Matrix, below: Matrix) -> Matrix:
 
 
 def searched_scales(
-    weights: Matrix, diagonal: Matrix, ends: Ends, floor: Matrix, groups: int = 1
+    weights: Matrix, diagonal: Matrix, ends: Ends, storable: Storable, groups: int = 1
 ) -> Matrix:
     """The scale of each group of a row that rounds it best, every weight's error counted by the
     diagonal: -> (out, groups).
 
-    weights (out, k), diagonal of the Hessian (k,) or (out, k), floor (out, 1): no scale is below.
+    weights (out, k), diagonal of the Hessian (k,) or (out, k).
     """
     parts = weights.reshape(len(weights), groups, -1)
     peaks = np.abs(parts).max(axis=2, initial=0)
@@ -215,9 +218,9 @@ def searched_scales(
     counted = np.broadcast_to(counted, weights.shape).reshape(parts.shape)
     best = np.full(peaks.shape, np.inf)
     most = ends[1]
-    chosen = np.maximum(peaks / most, floor)
+    chosen = storable(peaks / most)
     for part in np.linspace(*((0.35, 1, 40) if most < 127 else (0.7, 1, 13))):
-        scales = np.maximum(part * peaks / most, floor)
+        scales = storable(part * peaks / most)
         steps = scales[:, :, None]
         errors = (_kept(parts / steps, ends) * steps - parts) ** 2
         error = (errors * counted).sum(axis=2)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from litesmith.ir.dtype import DTYPES, pack
 from litesmith.ir.ops import OPS
@@ -79,7 +80,7 @@ class Layer(NamedTuple):
 LEAST_RATIO = 2.0**-30
 
 # What float16, which blocks of weights have their scales in, can hold of one.
-HALF_SCALES = (2.0**-24, float(np.finfo(np.float16).max))
+_HALF_SCALES = (2.0**-24, float(np.finfo(np.float16).max))
 
 # The largest step of products of int8 data and weights, in steps of the output: with 256 XNNPACK
 # does not open the model.
@@ -159,11 +160,16 @@ def scale_rows(layer: Layer) -> Array:
     return np.broadcast_to(quant.scale.astype(np.float64)[:, None], (layer.channels, 1))
 
 
+def half_scales(scales: Array) -> NDArray[np.float16]:
+    """The nearest scales that blocks of weights can have."""
+    return np.clip(scales, *_HALF_SCALES).astype(np.float16)
+
+
 def with_scale_rows(quant: Quant, scales: Array) -> Quant:
     """The same with other scales (channels, groups); a scale for the whole tensor stays."""
     if quant.block is not None:
         held = quant.block.scales
-        stored = np.clip(scales, *HALF_SCALES).astype(np.float16).reshape(held.shape)
+        stored = half_scales(scales).reshape(held.shape)
         return replace(quant, block=replace(quant.block, scales=replace(held, data=frozen(stored))))
     return Quant.of(scales[:, 0].astype(np.float32), 0, quant.axis) if quant.per_channel else quant
 

@@ -14,6 +14,7 @@ from litesmith.ir.types import Array, Model, Tensor
 from litesmith.numeric.affine import Ends, from_rows, largest_code, rows_of, weight_scales
 from litesmith.numeric.patches import covariances
 from litesmith.numeric.rounding import (
+    Storable,
     excess,
     fitted,
     refitted,
@@ -24,9 +25,9 @@ from litesmith.numeric.rounding import (
     times,
 )
 from litesmith.passes.core.layers import (
-    HALF_SCALES,
     LEAST_RATIO,
     Layer,
+    half_scales,
     layers_of,
     most_bias,
     real_bias,
@@ -148,13 +149,13 @@ class Round:
         held = scale_rows(visit.layer)
         if not weight.quant.per_channel and weight.quant.block is None:
             return rounded(weights, hessian, held, ends), held
-        floor = _floor(visit)[:, None]
+        storable = _storable(visit)
         if not self.search or bits == 8:
-            scales = np.maximum(weight_scales(weights, 0, bits)[:, None], floor)
+            scales = storable(weight_scales(weights, 0, bits)[:, None])
             return rounded(weights, hessian, scales, ends), scales
         diagonal = np.diagonal(hessian, axis1=-2, axis2=-1)
-        scales = searched_scales(weights, diagonal, ends, floor, held.shape[1])
-        return fitted(weights, hessian, scales, ends, floor)
+        scales = searched_scales(weights, diagonal, ends, storable, held.shape[1])
+        return fitted(weights, hessian, scales, ends, storable)
 
 
 def _ends(layer: Layer, bits: int) -> Ends:
@@ -192,11 +193,24 @@ def _is_clustered(visit: Visit) -> bool:
     return codebook_of(real_values(visit.reference.weight), axis) is not None
 
 
+def _storable(visit: Visit) -> Storable:
+    """What the weight can have in place of some scales: none that is too fine for the kernel, and
+    of blocks those that float16 holds."""
+    quant, floor = visit.layer.weight.quant, _floor(visit)[:, None]
+    is_half = quant is not None and quant.block is not None
+
+    def nearest(scales: Float64s) -> Float64s:
+        found = np.maximum(scales, floor)
+        return half_scales(found).astype(np.float64) if is_half else found
+
+    return nearest
+
+
 def _floor(visit: Visit) -> Float64s:
     """The scales below which a kernel would lose the bias."""
     layer, data = visit.layer, visit.layer.data.quant
     if data is None:
-        return np.full(layer.channels, HALF_SCALES[0])
+        return np.full(layer.channels, float(np.finfo(np.float32).tiny))
     scale = float(data.scale[0])
     if layer.data.dtype == "int16":
         output = layer.op.outputs[0].quant

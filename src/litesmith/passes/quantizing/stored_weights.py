@@ -20,7 +20,7 @@ from litesmith.ir.types import (
     frozen,
 )
 from litesmith.numeric.affine import weight_codes, weight_scales
-from litesmith.passes.core.layers import HALF_SCALES, coded_weight
+from litesmith.passes.core.layers import coded_weight, half_scales
 from litesmith.passes.core.schemes import Scheme, roles
 from litesmith.passes.core.step import Change, Skip, on_graphs
 from litesmith.phrases import phrase
@@ -176,7 +176,7 @@ class _Storing:
 def _in_blocks(tensor: Tensor, block: int) -> Tensor:
     """An int4 weight with a scale, in float16, for each so many inputs of a channel."""
     rows = tensor.values().reshape(-1, block)
-    scales = np.clip(weight_scales(rows, 0, 4), *HALF_SCALES).astype(np.float16)
+    scales = half_scales(weight_scales(rows, 0, 4))
     codes = weight_codes(rows, scales, 0, 4)
     shape = (*tensor.shape[:-1], tensor.shape[-1] // block)
     held = Tensor(f"{tensor.name}/scales", shape, "float16", frozen(scales.reshape(shape)))

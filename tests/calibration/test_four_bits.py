@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from litesmith import Builder, Model, save
+from litesmith import Builder, CannotApply, Model, save
 from litesmith.calibration.four_bits import four_bit_steps
 from litesmith.calibration.outside_xnnpack import outside_xnnpack
+from litesmith.calibration.quantize_effort import carry_out, plan
 from litesmith.passes.core.layers import layers_of
 from litesmith.passes.core.recipe import apply, parse, text_of
 from litesmith.passes.quantizing.quantize import Quantize
@@ -59,6 +60,14 @@ def test_convolutions_stay_where_no_cpu_runs_them() -> None:
     made = apply(model, four_bit_steps(model, Quantize(to="w4a8"), on_cpu=False), context(model))
     kinds = ["CONV_2D int8", "CONV_2D int4", *["DEPTHWISE_CONV_2D int8", "CONV_2D int4"] * 2]
     assert stored(made.model) == [*kinds, "FULLY_CONNECTED int4"]
+
+
+def test_a_model_without_layers_is_refused_by_the_step_itself() -> None:
+    b = Builder()
+    model = b.model(b.op("RELU", b.input("x", (1, 4))))
+    step = Quantize(to="dynamic-int4")
+    with pytest.raises(CannotApply, match="no layer of the model can be changed"):
+        carry_out(model, plan(model, step, "default", has_data=False), None)
 
 
 def test_the_smallest_layers_keep_eight_bits() -> None:

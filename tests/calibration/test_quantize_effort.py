@@ -12,7 +12,7 @@ from litesmith.data.sources import open_data
 from litesmith.passes.core.recipe import text_of
 from litesmith.passes.core.schemes import SCHEMES
 from litesmith.passes.quantizing.quantize import Quantize
-from tests.zoo import convnet, half_weights, noise, residual_int8
+from tests.zoo import convnet, half_weights, noise, residual_int8, sized_late
 
 
 def images(count: int = 40) -> np.ndarray:
@@ -67,6 +67,12 @@ def test_four_bits_leave_float_what_is_slow_in_integers() -> None:
     assert kept.notes == ("3 PRELU: left float, as int8 tends to be slower",)
     named = plan(model, Quantize(to="w4a8", keep=(0,)), "default", has_data=True)
     assert named.is_named and text_of(named.recipes[0]).startswith("quantize(to=w4a8, keep=[0])")
+
+
+def test_ops_whose_sizes_are_only_known_later_have_a_form() -> None:
+    model = sized_late()
+    found = plan(model, Quantize(to="w4a8"), "quick", has_data=True)
+    assert with_slow_kinds(model, found) == found
 
 
 def test_half_precision_is_unpacked_first() -> None:

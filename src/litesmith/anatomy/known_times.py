@@ -100,7 +100,7 @@ def known_us(op: Op, *, is_integer: bool) -> float:
         known = _READS[op.kind]
         work = high * wide * work if isinstance(high, int) and isinstance(wide, int) else reads
     elif op.kind in _PLACES:
-        known, work = _PLACES[op.kind], work // max(1, op.outputs[0].shape[-1])
+        known, work = _PLACES[op.kind], work // max((1, *op.outputs[0].shape[-1:]))
     elif macs and op.kind not in _VALUES:
         known, work = _MACS.get(op.kind, _OTHER_MACS), macs
     is_leaving = is_integer and op.kind in (*SLOW_KINDS, *_BUILTIN)

@@ -26,7 +26,8 @@ _BLOCK = 32
 
 
 def four_bit_steps(model: Model, step: Quantize, *, on_cpu: bool = True) -> Recipe:
-    """What takes a tidy model to weights of 4 bits in place of one step that names no op.
+    """What takes a tidy model to weights of 4 bits in place of one step that names no op; that step
+    where there is nothing to take, which says so.
 
     Convolutions stay where others than a CPU's kernels run them: TensorFlow Lite Micro has no scale
     a channel for FULLY_CONNECTED, and NPUs are made for CONV_2D.
@@ -43,7 +44,7 @@ def four_bit_steps(model: Model, step: Quantize, *, on_cpu: bool = True) -> Reci
     if SCHEMES[step.to].is_integer:
         both = (replace(step, keep=tuple(fine)), replace(step, to="int8"))
         return (*front, *(both if fine and coarse else (step,)))
-    return (*front, *_useful(model, _by_storing(step, whole, coarse, fine)))
+    return (*front, *(tuple(_useful(model, _by_storing(step, whole, coarse, fine))) or (step,)))
 
 
 def _whole_layers(model: Model) -> dict[int, Layer]:

@@ -305,6 +305,34 @@ def test_weights_of_other_types_stay_in_their_convolution() -> None:
     assert ["computed, or of a type" in skip.why for skip in change.skipped] == [True]
 
 
+def shapeless(kind: str) -> Model:
+    """An op on an image of which the file does not say how large it is."""
+    b = Builder()
+    large = b.op("MUL", b.input("size", (2,), "int32"), np.array([2, 2], np.int32))
+    x = b.op("RESIZE_BILINEAR", b.input("x", (1, 4, 4, 3)), large, shape=())
+    inputs = {"CONV_2D": (noise(4, 1, 1, 3), noise(4)), "AVERAGE_POOL_2D": ()}
+    sizes = inputs.get(kind, (np.array([8, 8], np.int32),))
+    options = {"half_pixel_centers": True} if kind.startswith("RESIZE") else {}
+    window = {"filter_height": 4, "filter_width": 4} if kind.endswith("POOL_2D") else {}
+    return b.model(b.op(kind, x, *sizes, shape=(), **options, **window))
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        "AVERAGE_POOL_2D:MEAN",
+        "CONV_2D:FULLY_CONNECTED",
+        "RESIZE_BILINEAR",
+        "RESIZE_NEAREST_NEIGHBOR",
+        "RESIZE_NEAREST_NEIGHBOR:CONCATENATION",
+    ],
+)
+def test_images_of_unknown_size_are_left_alone(way: str) -> None:
+    change = apply(shapeless(way.partition(":")[0]), f"rewrite(ops=[{way}])")
+    assert not change.touched
+    assert {skip.why for skip in change.skipped} == {"the shape of its image is not known"}
+
+
 def test_every_way_has_a_model() -> None:
     assert {*MODELS, "CUSTOM", "CUSTOM:ADD"} == set(WAYS)
 

@@ -18,6 +18,7 @@ from litesmith.passes.rewriting.rewrite_parts import (
     int32,
     integers,
     refuse_free,
+    refuse_shapeless,
     settings,
     target_shape,
 )
@@ -65,6 +66,7 @@ def _mean_as_pool(parts: Parts, op: Op) -> None:
 def _pool_as_mean(parts: Parts, op: Op) -> None:
     """A pool over all places of an image, padded or not: only places that there are count."""
     source, target, found = given(op, 0), op.outputs[0], settings(op)
+    refuse_shapeless(source, target)
     refuse_free(source)
     window = found.fields.get("filter_height", 1), found.fields.get("filter_width", 1)
     if target.shape[1:3] != (1, 1) or window != source.shape[1:3]:
@@ -164,6 +166,7 @@ def _conv_as_connected(parts: Parts, op: Op) -> None:
     source, weight, found = given(op, 0), given(op, 1), settings(op)
     if weight.shape[1:3] != (1, 1):
         return
+    refuse_shapeless(source)
     if (found.fields.get("stride_h", 1), found.fields.get("stride_w", 1)) != (1, 1):
         raise Unfit(phrase("its window skips places"))
     if weight.shape[-1] != source.shape[-1]:
@@ -285,6 +288,7 @@ def _corner_centres(parts: Parts, op: Op) -> None:
     source, target, found = given(op, 0), op.outputs[0], settings(op)
     if not found.fields.get("half_pixel_centers") or constant_numbers(given(op, 1)) is None:
         return
+    refuse_shapeless(source, target)
     refuse_free(source)
     before, after = source.shape[1:3], target.shape[1:3]
     whole = all(a and b % a == 0 for a, b in zip(before, after, strict=True))
@@ -297,6 +301,7 @@ def _repeated(parts: Parts, op: Op) -> None:
     """Each value beside itself, then each row: channels lie last, so that both are CONCATENATION
     with a reshape behind it."""
     source, target = given(op, 0), op.outputs[0]
+    refuse_shapeless(source, target)
     refuse_free(source)
     before, after = source.shape[1:3], target.shape[1:3]
     if not all(_repeats(op, *sizes) for sizes in zip(before, after, strict=True)):

@@ -189,6 +189,12 @@ def refuse_free(*tensors: Tensor) -> None:
         raise Unfit(phrase("a dimension is free; borders(fixed=true) takes the sizes as final"))
 
 
+def refuse_shapeless(*images: Tensor) -> None:
+    """Raises where the file does not say how large an image is."""
+    if any(len(image.shape) != 4 for image in images):
+        raise Unfit(phrase("the shape of its image is not known"))
+
+
 def refuse_activation(op: Op) -> None:
     fused = settings(op).fields.get("fused_activation_function", "NONE")
     if fused != "NONE":

@@ -14,9 +14,9 @@ from litesmith.passes.core.recipe import apply
 from litesmith.passes.core.step import Clock, Context
 from litesmith.passes.shrinking.channel_choice import choose_levels
 from litesmith.passes.shrinking.channel_loss import guessed, reader, readers_of
-from litesmith.passes.shrinking.channel_rules import channel_ids
+from litesmith.passes.shrinking.channel_rules import Channels, channel_ids
 from litesmith.passes.shrinking.channel_times import WidthTimes
-from litesmith.passes.shrinking.channel_units import find_units
+from litesmith.passes.shrinking.channel_units import Unit, find_units
 from litesmith.passes.shrinking.remove_channels import all_gone, without
 from tests.runtime import run
 from tests.zoo_float import context, conv, dense, image
@@ -67,15 +67,27 @@ def test_a_model_is_as_fast_as_asked_and_little_faster(speedup: float, data: boo
         assert ours.shape == theirs.shape and np.isfinite(ours).all()
 
 
+def units_of(model: Model, channels: Channels) -> list[Unit]:
+    layers = readers_of(model.main, channels)
+    seen = guessed(model.main, channels, layers)
+    readers = [reader(layer, channels, seen[layer.data]) for layer in layers]
+    return find_units(model.main, channels, readers, finely=True)
+
+
+def priced() -> tuple[list[np.ndarray], WidthTimes]:
+    """The costs of the network's levels, and the times of its widths."""
+    model = network()
+    channels = channel_ids(model.main)
+    units = units_of(model, channels)
+    costs = [np.array([u.lost(n) for n in range(len(u.levels))]) for u in units]
+    return costs, WidthTimes(model, channels, units, op_times)
+
+
 def test_predicted_times_are_those_of_the_clock() -> None:
     """Where an op's time is a product of its widths, at widths that were measured."""
     model = network()
     channels = channel_ids(model.main)
-    layers = readers_of(model.main, channels)
-    seen = guessed(model.main, channels, layers)
-    units = find_units(
-        model.main, channels, [reader(la, channels, seen[la.data]) for la in layers], finely=True
-    )
+    units = units_of(model, channels)
     times = WidthTimes(model, channels, units, op_times)
     assert times.whole == pytest.approx(sum(op_times(model)))
     random = np.random.default_rng(0)
@@ -88,15 +100,7 @@ def test_predicted_times_are_those_of_the_clock() -> None:
 
 
 def test_a_search_never_ends_in_what_is_minded_more() -> None:
-    model = network()
-    channels = channel_ids(model.main)
-    layers = readers_of(model.main, channels)
-    seen = guessed(model.main, channels, layers)
-    units = find_units(
-        model.main, channels, [reader(la, channels, seen[la.data]) for la in layers], finely=True
-    )
-    times = WidthTimes(model, channels, units, op_times)
-    costs = [np.array([u.lost(n) for n in range(len(u.levels))]) for u in units]
+    costs, times = priced()
 
     def proof(levels: Sequence[int]) -> float:
         return times.whole / times.of(levels)
@@ -112,20 +116,26 @@ def test_a_search_never_ends_in_what_is_minded_more() -> None:
 
 def test_times_that_are_off_are_put_right_by_what_is_measured() -> None:
     """Where a run is faster than its ops tell, fewer channels go than they ask for."""
-    model = network()
-    channels = channel_ids(model.main)
-    layers = readers_of(model.main, channels)
-    seen = guessed(model.main, channels, layers)
-    units = find_units(
-        model.main, channels, [reader(la, channels, seen[la.data]) for la in layers], finely=True
-    )
-    times = WidthTimes(model, channels, units, op_times)
-    costs = [np.array([u.lost(n) for n in range(len(u.levels))]) for u in units]
+    costs, times = priced()
     asked = 1.5
     plain = choose_levels(costs, times, asked, lambda levels: times.whole / times.of(levels))
     fast = choose_levels(costs, times, asked, lambda levels: 1.1 * times.whole / times.of(levels))
     assert fast.times_as_fast >= 0.99 * asked
     assert times.of(fast.levels) > times.of(plain.levels)
+
+
+@pytest.mark.parametrize("tries", [0, 10])
+def test_what_was_measured_to_be_nearly_as_fast_is_not_lost(tries: int) -> None:
+    """Where the next measurement asks for more than all channels together can give."""
+    costs, times = priced()
+    asked = 0.99 * times.whole / times.of([len(cost) - 1 for cost in costs])
+    measured = iter([0.97, *[0.8] * 9])
+
+    def proof(_: Sequence[int]) -> float:
+        return asked * next(measured)
+
+    found = choose_levels(costs, times, asked, proof, lambda levels: float(sum(levels)), tries)
+    assert found.times_as_fast == pytest.approx(0.97 * asked)
 
 
 @pytest.mark.parametrize(

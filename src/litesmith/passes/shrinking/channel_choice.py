@@ -24,7 +24,6 @@ _NEAR, _BEYOND = 0.01, 0.02
 # So often times are corrected by what was measured, before the search and within it.
 _MOST_PROOFS, _MOST_SEARCHES = 3, 3
 
-
 # A unit changes by at most one in so many of its levels; beside it, each other one is free to gain
 # channels with this chance.
 _FARTHEST, _FREED = 5, 0.3
@@ -48,28 +47,45 @@ def choose_levels(
     """Levels with which the model is measured to be so many times as fast, and little more, at the
     least cost; with a judge, the best of so many tries."""
     target, none = times.whole / speedup, [0] * len(costs)
-    proven: list[ChosenLevels] = []
-    for _ in range(_MOST_PROOFS):
-        levels = _cheapest(costs, times, target, speedup, none)
-        target *= _proven(proven, levels, proof, speedup)
-        if _is_near(proven[-1], speedup):
-            break
+    found: list[ChosenLevels] = []
+
+    def cheapest(target: float) -> list[int]:
+        return _cheapest(costs, times, target, speedup, none)
+
+    target = _prove(found, cheapest, target, proof, speedup, _MOST_PROOFS)
     if judge is None or not tries:
-        return _best(proven, speedup, lambda levels: -times.of(levels))
+        return _best(found, speedup, lambda levels: -times.of(levels))
     search = _Search(costs, times, speedup, judge)
-    found = proven.copy()
-    for _ in range(_MOST_SEARCHES):
-        levels = search.best([one.levels for one in found], target, tries)
-        target *= _proven(found, levels, proof, speedup)
-        if _is_near(found[-1], speedup):
-            break
+
+    def searched(target: float) -> list[int]:
+        return search.best([one.levels for one in found], target, tries)
+
+    _prove(found, searched, target, proof, speedup, _MOST_SEARCHES)
     return _best(found, speedup, search.minded)
 
 
-def _proven(so_far: list[ChosenLevels], levels: list[int], proof: Proof, speedup: float) -> float:
-    """Measures levels; returns by how much the time to aim at is off."""
-    so_far.append(ChosenLevels(levels, proof(levels)))
-    return float(np.clip(so_far[-1].times_as_fast / speedup, 0.8, 1.2))
+def _prove(
+    found: list[ChosenLevels],
+    choose: Callable[[float], list[int]],
+    target: float,
+    proof: Proof,
+    speedup: float,
+    most: int,
+) -> float:
+    """Measures what is chosen for a time, again for the time that this was off by, until the speed
+    is reached and not passed by much; returns the time to aim at."""
+    for _ in range(most):
+        try:
+            levels = choose(target)
+        except CannotApply:
+            if not found:
+                raise
+            break  # no width is fast enough to make up for what was measured
+        found.append(ChosenLevels(levels, proof(levels)))
+        target *= float(np.clip(found[-1].times_as_fast / speedup, 0.8, 1.2))
+        if _is_near(found[-1], speedup):
+            break
+    return target
 
 
 def _is_near(one: ChosenLevels, speedup: float) -> bool:

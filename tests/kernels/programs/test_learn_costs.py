@@ -42,8 +42,18 @@ def test_what_others_wrote_or_cannot_be_is_not_believed(own: Path) -> None:
     (file,) = own.glob("sparse-*.times")
     keep({"int8 many": Factors(2, 3)})
     file.write_bytes(file.read_bytes().replace(b"2", b"9"))
-    cost_factors._known.cache_clear()  # as in a process that begins
+    cost_factors._kept.cache_clear()  # as in a process that begins
     assert not is_learned() and factors("int8", False) == Factors()
+
+
+def test_where_nothing_can_be_written_it_is_learned_once_a_process(
+    own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (own / "file").touch()
+    monkeypatch.setenv(VARIABLE, str(own / "file" / "cache"))
+    assert not is_learned()
+    keep({"int8 many": Factors(2, 3)})
+    assert is_learned() and factors("int8", False) == Factors(2, 3)
 
 
 def test_without_a_cache_nothing_is_learned(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,9 @@ class Factors(NamedTuple):
 
 Learned = dict[str, Factors]  # "float32 many", "float32 few" …: the kernels differ
 
+# What this process learned and could not keep, as in a folder that others may write to.
+_unkept: dict[Path, Learned] = {}
+
 
 def kind_of(dtype: str, is_few: bool) -> str:
     return f"{dtype} {'few' if is_few else 'many'}"
@@ -45,24 +48,26 @@ def kind_of(dtype: str, is_few: bool) -> str:
 
 def factors(dtype: str, is_few: bool) -> Factors:
     """What was learned of one kind of layers here; ones where nothing was."""
-    return (_known(_place()) or {}).get(kind_of(dtype, is_few), Factors())
+    return (_found(_place()) or {}).get(kind_of(dtype, is_few), Factors())
 
 
 def is_learned() -> bool:
     """True where nothing is left to learn: it is known, or there is nowhere to keep it."""
     place = _place()
-    return place is None or _known(place) is not None
+    return place is None or _found(place) is not None
 
 
 def keep(learned: Learned) -> None:
-    """Keeps what was learned for this process and for later ones."""
+    """Keeps what was learned for this process and, where that can be written, for later ones."""
     place = _place()
     if place is None:
         return
     content = {kind: list(found) for kind, found in learned.items()}
     with suppress(OSError, BadInput):  # a full or write-protected disk costs time, nothing else
         write_sealed(place, json.dumps(content).encode())
-    _known.cache_clear()
+    _kept.cache_clear()
+    if _kept(place) is None:
+        _unkept[place] = learned
 
 
 def _place() -> Path | None:
@@ -77,9 +82,14 @@ def _digest(named: tuple[str, ...]) -> str:
     return sha256(about.encode()).hexdigest()[:16]
 
 
+def _found(place: Path | None) -> Learned | None:
+    kept = None if place is None else _kept(place)
+    return kept if kept is not None or place is None else _unkept.get(place)
+
+
 @cache
-def _known(place: Path | None) -> Learned | None:
-    content = None if place is None else read_sealed(place)
+def _kept(place: Path) -> Learned | None:
+    content = read_sealed(place)
     read: object = None if content is None else json.loads(bytes(content))
     if not is_mapping(read):
         return None

@@ -165,6 +165,14 @@ def test_a_model_is_found_by_its_name_only_while_it_is_the_one_on_record(tmp_pat
     assert folder.found("int8", wanted) is None
 
 
+def test_of_a_folder_that_is_none_of_ours_only_the_names_are_read(tmp_path: Path) -> None:
+    """With `-o ~` every file of a home was looked at first."""
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "link").symlink_to(tmp_path)
+    with pytest.raises(BadInput, match="holds other files, as 'letters'"), Folder(tmp_path).held():
+        pass
+
+
 def test_the_best_is_found_under_its_old_name_when_all_else_is_gone(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     place = folder.keep(taught(), "int8")

@@ -86,13 +86,12 @@ class Folder:
             )
         if not self.path.is_dir():
             return
+        if not self.is_used:  # of someone's home, only the names in it are looked at
+            names = sorted(path.name for path in self.path.iterdir())
+            foreign = [n for n in names if n != _LOCK and not n.startswith(".litesmith-")]
+            if foreign:
+                raise _holds_others(self.path, foreign[0])
         self._refuse_links()
-        if self.is_used:
-            return
-        names = sorted(path.name for path in self.path.iterdir())
-        foreign = [name for name in names if name != _LOCK and not name.startswith(".litesmith-")]
-        if foreign:
-            raise _holds_others(self.path, foreign[0])
 
     def _refuse_links(self) -> None:
         """Refuses links and pipes: anyone may have filled the folder, and what is written must land

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from litesmith.evidence.tuning import FITS, MISSES, NEAR, REFUSED, SET_ASIDE
+from litesmith.evidence.tune_record import FITS, MISSES, NEAR, REFUSED, SET_ASIDE
 from litesmith.pages.drawing.assets import asset
 
 

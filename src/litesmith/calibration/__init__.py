@@ -1,4 +1,4 @@
-"""What data makes of a model's tensors, and what is done with it: `quantize` with data.
+"""Observes a model's tensors on data, and uses the observations: `quantize` with data.
 
 claims.py           claims about a written file (integer only, XNNPACK only), checked on that file
 context.py          the `Context` of steps, made from a user's data

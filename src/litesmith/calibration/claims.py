@@ -1,4 +1,4 @@
-"""What is said of a written file, checked on that file: integers only, XNNPACK only, it works."""
+"""Claims about a written file, checked on that file: integers only, XNNPACK only, it works."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -60,14 +60,14 @@ class OutputDrift(NamedTuple):
 
 @dataclass(frozen=True)
 class Claims:
-    """What was found of a written file.
+    """The findings about a written file.
 
     failure      why it does not run; "" where it does
     float_ops    the ops that compute in float; none in a fully integer file
     conversions  QUANTIZE and DEQUANTIZE ops between float and integers inside the model
     outside      the ops that ran outside XNNPACK; None where the runtime could not tell
     unknown      why it could not
-    drift        of each output, from the float model
+    drift        the drift of each output from the float model
     tried        the number of samples that it was tried on
     """
 
@@ -126,11 +126,11 @@ def check_claims(
     profiled: bool = True,
     tried: bool = True,
 ) -> Claims:
-    """Looks into a written file and runs it beside the model that it was made from.
+    """Examines a written file, and runs it beside the model from which it was made.
 
-    `skipped` has the reasons for what was left alone; `file` is the original's own, which need not
-    be written anew to be run. Where it is not `profiled`, nothing is claimed about XNNPACK; where
-    it is not `tried`, it is not run at all.
+    `skipped` holds the reasons for what was left alone; `file` is the original's own file, which
+    need not be written again. Without `profiled`, nothing is claimed about XNNPACK; without
+    `tried`, the file is not run at all.
     """
     model = load(written)
     in_float = [op for graph in model.graphs for op in _float_ops(graph, graph is model.main)]
@@ -163,7 +163,7 @@ def _float_ops(graph: Graph, is_main: bool) -> Iterator[Op]:
 
 
 def _outside(written: Path) -> tuple[tuple[OpGroup, ...] | None, str]:
-    """What a profiled run shows outside XNNPACK, or why there is no profile."""
+    """The ops that a profiled run shows outside XNNPACK, or why there is no profile."""
     try:
         found = outside_xnnpack(written)
     except CannotRun as error:

@@ -1,4 +1,4 @@
-"""Data for steps: what a user has becomes what they may ask for."""
+"""Data for steps: makes the context of steps from a user's data."""
 
 import os
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ def context_of(
     spread: Spread | None = None,
     progress: Progress = silent,
 ) -> Context:
-    """What steps may use beside the model; where data is spread, workers look at it."""
+    """The context of steps; where data is spread, workers observe it."""
     if data is not None:
         data = watch_data(data, phrase("looking at the data"), progress)
     known = reference if isinstance(reference, Model | None) else load(reference)
@@ -43,7 +43,7 @@ def context_of(
 
 
 def problems(data: Data, model: Model, evaluation: Data | None = None) -> list[Problem]:
-    """What is wrong with data for calibration, which no label takes part in."""
+    """The problems of data for calibration, where labels play no part."""
     stored = data.items.stored
     unlabelled = (
         data if stored is None else replace(stored, rows=replace(stored.rows, classes=None))
@@ -55,7 +55,7 @@ def problems(data: Data, model: Model, evaluation: Data | None = None) -> list[P
 class RandomSamples:
     """Random numbers in place of data: they show that a model runs, not what it will compute.
 
-    Pixels, normalised, where the model or the scaling says how; else a normal distribution.
+    Normalised pixels, where the model or the scaling says how; otherwise a normal distribution.
     """
 
     model: Model

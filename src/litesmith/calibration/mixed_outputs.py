@@ -29,8 +29,8 @@ from litesmith.units import plain
 # Samples that are looked at.
 _TRIED = 8
 
-# Channels are of another meaning where they reach so many times less than the largest; a loss is
-# worth a word below so many decibels, and where the large ones keep so many more.
+# Channels have another meaning where they reach this many times less than the largest. A loss is
+# worth mentioning below this many decibels, where the large channels keep this many more.
 _LESS, _LOST_DB, _MORE_DB = 16.0, 20.0, 6.0
 
 # No output has more meanings than this many channels.
@@ -40,11 +40,11 @@ _MOST_CHANNELS = 1024
 class MixedOutput(NamedTuple):
     """An output whose small channels an integer scale loses.
 
-    place     of the output among the model's
-    small     how many channels are small, of `channels`
-    reach     the largest number in the small ones, and in the others `rest`
-    snr_db    what the small ones keep
-    cured_db  what they keep with the op that makes the output left float; None: not tried
+    place     the output's place among the model's
+    small     the number of small channels, of `channels`
+    reach     the largest number in the small channels; `rest` is that in the others
+    snr_db    the SNR of the small channels
+    cured_db  their SNR with the op that makes the output left float; None: not tried
     int16_db  the same with that op in int16; None where the runtime has no such kernel
     """
 
@@ -67,7 +67,7 @@ class MixedOutput(NamedTuple):
 
 
 class _Parts(NamedTuple):
-    """Of each channel of an output: its largest number, its power, and that of the error."""
+    """For each channel of an output: its largest number, its power, and its error's power."""
 
     reach: NDArray[np.float64]
     signal: NDArray[np.float64]
@@ -89,7 +89,8 @@ def mixed_outputs(
 
 
 def makers(model: Model, found: Sequence[MixedOutput]) -> tuple[str, ...]:
-    """The ops that make some outputs, by what they write: other steps change the numbers."""
+    """The ops that make some outputs, named by their outputs, because other steps change
+    numbers."""
     made = {t for op in model.main.ops for t in op.outputs}
     wanted = (model.main.outputs[one.place] for one in found)
     return tuple(dict.fromkeys(escape(tensor.name) for tensor in wanted if tensor in made))
@@ -113,7 +114,7 @@ def try_cures(
 def _small_db(
     found: Sequence[MixedOutput], made: Model, original: Model, data: Data
 ) -> list[float | None]:
-    """Of each output what its small channels keep; None where its numbers are not finite."""
+    """The SNR of each output's small channels; None where its numbers are not finite."""
     seen = _seen(made, original, data, original)
     places = [one.place if one.place in seen else None for one in found]
     return [None if n is None else _mixed("", n, seen[n])[0].snr_db for n in places]
@@ -122,7 +123,7 @@ def _small_db(
 def _seen(
     written: Path | Model, original: Model, data: Data, source: Path | Model
 ) -> dict[int, list[_Parts]]:
-    """What became of each output, by its place, in a few samples; of those that have channels."""
+    """The parts of each output with channels, by its place, in a few samples."""
 
     def keep(_: Sample, answers: Sequence[Outputs]) -> list[_Parts | None]:
         return [_parts(ours, wanted) for ours, wanted in zip(*answers, strict=False)]
@@ -153,7 +154,7 @@ def _parts(ours: Array, wanted: Array) -> _Parts | None:
 
 
 def _mixed(name: str, place: int, parts: Sequence[_Parts]) -> tuple[MixedOutput, float]:
-    """What the small channels keep, and what the others do."""
+    """The SNR of the small channels, and of the others."""
     reach = np.max([one.reach for one in parts], axis=0)
     signal, noise = (np.sum([one[n] for one in parts], axis=0) for n in (1, 2))
     is_small = (reach < reach.max() / _LESS) & (reach > 0)

@@ -1,4 +1,4 @@
-"""Whether what a recipe made can be opened, before it is written, and whose fault it is if not."""
+"""Whether the result of a recipe opens, before it is written, and which op is to blame if not."""
 
 from dataclasses import replace
 
@@ -20,8 +20,8 @@ def refuse_dead(made: Model, model: Model, recipe: Recipe) -> None:
 
 
 def dead(model: Model, recipe: Recipe, why: str) -> BadInput | CannotRun:
-    """What is said of a recipe whose result does not open: why the model does not either, or else
-    the kind of op to keep, if one alone is to blame."""
+    """The error for a recipe whose result does not open: the original does not open either, for
+    this reason; or the kind of op to keep, if a single kind is to blame."""
     own = _fault(model)
     if own is not None:
         return own

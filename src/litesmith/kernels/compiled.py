@@ -37,7 +37,7 @@ FUNCTIONS = {
 
 
 def kernel_address(name: str) -> int:
-    """Where a kernel lies in memory. The first call in a process loads or compiles it."""
+    """The address of a kernel. The first call in a process loads or compiles it."""
     return address_of(FUNCTIONS[name])
 
 

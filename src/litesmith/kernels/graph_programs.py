@@ -46,7 +46,7 @@ PREPARE: dict[str, Prepare] = {
 
 
 def prepare_op(op: Op) -> Steps:
-    """An op's kernels; raises CannotApply, with the reason, where it has none here."""
+    """An op's kernels; raises CannotApply, with the reason, where there are none."""
     if may_be_sparse(op):
         return [worthwhile_layer(op)]
     prepare = PREPARE.get(op.kind)

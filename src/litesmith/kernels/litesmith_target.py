@@ -1,9 +1,9 @@
-"""The target `cpu:N:litesmith`: kernels of our own for what the runtime computes slowly.
+"""The target `cpu:N:litesmith`: Litesmith's own kernels for ops that the runtime computes slowly.
 
-int16 data with int8 weights, and int8 layers with zeros in blocks of four, come out bit by bit as
-the runtime's; float layers with such zeros, as near as another order of sums. A graph of which
-every op has such a kernel runs as one program, without the runtime; of others, parts become custom
-ops of it.
+int16 data with int8 weights, and int8 layers with zeros in blocks of four, give the runtime's
+results bit by bit; float layers with such zeros, results as near as another order of sums allows. A
+graph in which every op has such a kernel runs as one program, without the runtime; in other graphs,
+parts become custom ops of the runtime.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ _MOST_REASONS = 2
 
 _LEAST_ZEROS = 0.05  # fewer zero blocks are chance, not pruning
 
-# To begin and end work on several threads costs about so much when the runtime calls; what takes
-# less than four times as long on one thread stays on it. Microseconds.
+# The approximate cost of starting and ending work on several threads when the runtime calls, in
+# microseconds; work that takes less than four times as long on one thread stays on it.
 _TOGETHER_US = 25.0
 _ALONE_US = 4 * _TOGETHER_US
 
-# What a profile has of a run: its whole, and where it ends (LiteRT's types of events).
+# The events of a run's profile: the whole run, and its end (LiteRT's types of events).
 _REST, _BUILTIN, _END = 1, 2, 32
 
 
@@ -83,7 +83,7 @@ class Kernels:
         steps = self._prepared(op)
         if isinstance(steps, str):
             return steps
-        # What changes no number costs the runtime nothing either, among ops of its own.
+        # Ops that change no number cost the runtime nothing either, among its own ops.
         is_own = _has_int16(op) or any(not isinstance(step, Alias) for step in steps)
         return True if is_own else _PLAIN
 
@@ -115,7 +115,7 @@ class Kernels:
         return KernelRunner(graph, self, names=names, number=number)
 
     def taken_note(self, model: Model) -> str:
-        """How many ops of a model run on kernels of ours, and why not the others."""
+        """How many ops of a model run on Litesmith's own kernels, and why not the others."""
         reasons = [why for graph in model.graphs for why in delegated.refusals(graph, self)]
         left = Counter(why for why in reasons if why)
         taken = len(reasons) - left.total()
@@ -213,7 +213,7 @@ def _has_int16(op: Op) -> bool:
 
 
 class KernelRunner:
-    """A whole graph as one program; the arrays of its ports are what it reads and writes."""
+    """A whole graph as one program, which reads and writes the arrays of its ports."""
 
     copies = False
 
@@ -259,7 +259,7 @@ class KernelRunner:
         self._moments = []
 
     def stop_profile(self) -> list[Event]:
-        """An event for each kernel, as the runtime would tell of kernels of its own."""
+        """An event for each kernel, in the form of the runtime's own events."""
         told, self._moments = self._moments or [], None
         return [event for moments in told for event in self._events(moments)]
 

@@ -1,20 +1,20 @@
-"""Steps: each takes a model and returns a better one. `STEPS` is the list of all of them.
+"""Steps: each takes a model and returns a better one. `STEPS` lists all of them.
 
 core/        what a step, a recipe, a scheme and a layer are
-tidy/        the same results with less: `cleanup`, `fold`, `fuse`, `hoist`, `upgrade`,
-             `borders`, `relayout`, `resize`
+tidy/        the same results with less: `cleanup`, `fold`, `fuse`, `hoist`, `upgrade`, `borders`,
+             `relayout`, `resize`
 quantizing/  smaller numbers: `quantize`, `correct`, `round`, `equalize`, `masks`, `level`,
              `smooth`, `qat`
-shrinking/   fewer or fewer different weights: `prune`, `cluster`, `sparsify`
+shrinking/   fewer weights, or fewer distinct ones: `prune`, `cluster`, `sparsify`
 rewriting/   the same model with other ops: `rewrite`, `replace`
 
-Those for microcontrollers, `arrange` and `encode`, are in the room `micro`.
+The steps for microcontrollers, `arrange` and `encode`, are in the room `micro`.
 
 A step is a frozen dataclass; its fields are its whole configuration, in Python, in recipe text and
-in the search. It is pure: whatever it needs beside the model comes in a `Context`. Nothing is
-remembered beside a model; that weights are pruned or clustered is seen in the weights.
+in the search. A step is pure: whatever it needs besides the model comes in a `Context`. Nothing is
+stored beside a model; that weights are pruned or clustered shows in the weights.
 
-`tests/test_every_step.py` holds every step to the laws on every model of the zoo. How to add one:
+`tests/test_every_step.py` checks the laws of every step on every model of the zoo. How to add one:
 `docs/add-a-step.md`.
 """
 

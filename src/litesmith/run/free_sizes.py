@@ -17,7 +17,8 @@ _LARGEST = 2**17  # of a free dimension that is tried
 
 
 def why_unsized(model: Model) -> CannotRun | None:
-    """What to tell of a model that does not open; None where its sizes are not the cause."""
+    """The error for a model that does not open because of its free sizes; None where they are not
+    the cause."""
     free = [t for t in model.main.inputs if t.dynamic is not None and min(t.dynamic) < 0]
     if not free or _fits(model, [t.shape for t in free], free):
         return None
@@ -35,7 +36,7 @@ def why_unsized(model: Model) -> CannotRun | None:
 
 
 def _fits(model: Model, shapes: Sequence[tuple[int, ...]], inputs: Sequence[Tensor]) -> bool:
-    """True where every op takes what it gets, and none gives an empty tensor."""
+    """True where every op accepts its inputs, and none gives an empty tensor."""
     texts = [shape_text(t.name, shape) for t, shape in zip(inputs, shapes, strict=True)]
     if any(prod(shape) < 1 for shape in shapes):
         return False
@@ -48,13 +49,14 @@ def _fits(model: Model, shapes: Sequence[tuple[int, ...]], inputs: Sequence[Tens
 
 
 def _sized(tensor: Tensor, sizes: int) -> tuple[int, ...]:
-    """The shape with so much in each free dimension; a first one counts samples, and is 1."""
+    """The shape with this size in each free dimension; a free first dimension counts samples, and
+    is 1."""
     dims = tensor.dynamic or tensor.shape
     first = 1 if len(dims) > 1 else sizes
     return tuple((sizes if place else first) if d < 0 else d for place, d in enumerate(dims))
 
 
 def _name(model: Model, tensor: Tensor) -> str:
-    """What a caller calls an input: its name in the signature, where that is plain."""
+    """The caller's name for an input: its name in the signature, where that is unambiguous."""
     names = [name for name, tensors in input_names(model).items() if tensors == [tensor]]
     return plain(min(names or [tensor.name], key=len))

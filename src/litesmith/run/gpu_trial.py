@@ -18,7 +18,8 @@ from litesmith.tflite.file import load
 
 
 def _try_out(path: str, *words: str) -> object:
-    """With a target and the number of a signature the difference, else what is taken."""
+    """Returns the difference, given a target and the number of a signature; otherwise the ops
+    taken."""
     return difference(path, *words) if words else taken(path)
 
 

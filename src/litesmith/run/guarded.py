@@ -1,7 +1,7 @@
-"""A session in a process of its own: what native code does there takes nobody along.
+"""A session in a process of its own, so that a crash of native code takes nothing else down.
 
 The worker makes its arrays in memory that both processes map, so that inputs and outputs are the
-runtime's own memory here too; only a word travels for a run.
+runtime's own memory here too; only a short message travels for a run.
 """
 
 import json
@@ -36,7 +36,8 @@ _LEAST_BLOCK, _ALIGNMENT = 1 << 20, 64
 
 Word = dict[str, Any]
 
-# Of a port: its name, which of the files, where in it, its shape and its type.
+# The description of a port: its name, the number of its file, its place in the file, its shape and
+# its type.
 Told = tuple[str, int, int, Sequence[int], str]
 
 
@@ -197,7 +198,7 @@ class _Block:
         return _view(self._memory, start, shape, dtype)
 
     def place(self, array: Array) -> int | None:
-        """Where an array begins; None where it lies elsewhere."""
+        """The place where an array begins; None where it lies elsewhere."""
         start = array.ctypes.data - self._start
         return start if 0 <= start < self.size else None
 
@@ -234,7 +235,7 @@ class _SharedSession(Session):
 
 
 class _Worker:
-    """The other side: runs a session for who asks."""
+    """The other side: runs a session on request."""
 
     def __init__(self, to: socket.socket, content: memoryview) -> None:
         self._socket = to
@@ -245,7 +246,7 @@ class _Worker:
         self._answer()
 
     def serve(self) -> None:
-        """Does what it is asked until nobody asks any more."""
+        """Serves requests until the connection ends."""
         while True:
             order, _ = _receive(self._socket)
             try:
@@ -281,7 +282,7 @@ class _Worker:
         self._close_others()
 
     def _close_others(self) -> None:
-        """Closes blocks of whose arrays none is in use any more."""
+        """Closes blocks without arrays in use."""
         known = [one for arrays in self._told.values() for one in arrays]
         known += [shared for pairs in self._copied.values() for _, shared in pairs]
         used = {id(found[0]) for found in map(_place, known) if found is not None}

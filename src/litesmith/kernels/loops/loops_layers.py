@@ -113,7 +113,7 @@ def _weights(at: Value, offset: int, vector_bytes: int) -> Value:
 
 
 def _grown(total: Value, table: Value, before: Value) -> list[Value]:
-    """What came before plus the sums times their multipliers: even and odd lanes as int64."""
+    """The previous total plus the sums times their multipliers: even and odd lanes as int64."""
     return [
         half * emit.exact(load(table, vec(I64, 8), 64 * place, align=64))
         + load(before, vec(I64, 8), 64 * place, align=64)
@@ -158,7 +158,7 @@ _MANY, _ONE = product_tile(CPU.rows, narrow=False), product_tile(1, narrow=True)
 def many_rows(op: int, panel: int, x: int, x_row: int, rows: int, out: int, scratch: int) -> None:
     """All rows of a block times a panel of weights, in chunks whose sums cannot overflow.
 
-    The last tile overlaps the one before if it must.
+    The last tile may overlap the one before.
     """
     vectors, last = panel_width(op, panel)
     table, weights, cuts = panel_places(op, panel)
@@ -182,7 +182,7 @@ def many_rows(op: int, panel: int, x: int, x_row: int, rows: int, out: int, scra
 
 
 def one_row(op: int, panel: int, x: int, x_row: int, rows: int, out: int, scratch: int) -> None:
-    """The same row by row, for the few there are, with weights of 8 bits."""
+    """The same row by row, where there are few rows, with weights of 8 bits."""
     vectors, last = panel_width(op, panel)
     table, weights, cuts = panel_places(op, panel)
     low, high, out_row = word(op, at.LOW), word(op, at.HIGH), 2 * word(op, at.CHANNELS)
@@ -212,7 +212,7 @@ def panel_width(op: int, panel: int) -> tuple[int, int]:
 
 @compiled
 def panel_places(op: int, panel: int) -> tuple[int, int, int]:
-    """Where a panel's table, weights and cuts begin."""
+    """The beginnings of a panel's table, weights and cuts."""
     table = word(op, at.TABLE) + panel * _VECTORS * VECTOR_BYTES
     weights = word(op, at.WEIGHTS) + panel * word(op, at.PANEL_BYTES)
     return table, weights, word(op, at.CUTS) + panel * word(op, at.CUT_WORDS) * 8
@@ -240,8 +240,8 @@ def product_unit(op: int, buffers: int, scratch: int, unit: int) -> None:
 
 @compiled
 def gather(op: int, x: int, first: int, count: int, to: int) -> None:
-    """What the windows of some output places cover, in the order of the weights; zeros outside."""
-    # Words are read once: for all that is known here, what is written could change them.
+    """Copies the windows of some output places, in the order of the weights; zeros outside."""
+    # Words are read once: as far as the compiler knows, a store could change them.
     image_of = word(op, at.HEIGHT), word(op, at.WIDTH), 2 * word(op, at.DEPTH)
     window_of = word(op, at.WINDOW_H), word(op, at.WINDOW_W)
     dilations = word(op, at.DILATION_H), word(op, at.DILATION_W)
@@ -405,8 +405,8 @@ _TILE_2_1, _TILE_2_2 = depthwise_tile(2, 1), depthwise_tile(2, 2)
 
 
 def depthwise_unit(op: int, buffers: int, scratch: int, unit: int) -> None:
-    """Some rows of the output, two places at a time where both lie inside; of few channels, as
-    many as fill a vector."""
+    """Some rows of the output, two places at a time where both lie inside; with few channels, as
+    many places as fill a vector."""
     first, last = span_of(op, unit)
     depth, taps = word(op, at.DEPTH), 2 * word(op, at.PAIRS)
     x, out = buffer(op, at.IN, buffers), buffer(op, at.OUT, buffers)
@@ -438,7 +438,7 @@ def depthwise_unit(op: int, buffers: int, scratch: int, unit: int) -> None:
 
 @compiled
 def is_inside(op: int, column: int) -> bool:
-    """Whether a column of the output exists, and its window sticks out on no side."""
+    """Whether a column of the output exists, and its window lies within the input."""
     in_x = column * word(op, at.STRIDE_W) - word(op, at.PAD_W)
     reach = (word(op, at.WINDOW_W) - 1) * word(op, at.DILATION_W)
     return column < word(op, at.OUT_W) and in_x >= 0 and in_x + reach < word(op, at.WIDTH)

@@ -1,8 +1,8 @@
 """Sparse layers: rows times weights that are zero in most blocks of four inputs.
 
-A unit is a few vectors of places. Its inputs are turned, so that a vector is one input at 16
+A unit is a few vectors of places. Its inputs are transposed, so that a vector is one input at 16
 places, which one weight multiplies. int8 layers end as XNNPACK's do on x86: data is multiplied as
-bytes from 0, its zero point moved by 128, and the sums begin with what that adds.
+unsigned bytes, its zero point moved by 128, and the sums begin with the correction for that.
 """
 
 # pyright: reportArgumentType=false, reportAttributeAccessIssue=false
@@ -170,7 +170,7 @@ def sum_channel(op: int, channel: int, x: int, out: int) -> None:
 
 
 def sparse_row_unit(op: int, buffers: int, scratch: int, unit: int) -> None:
-    """Some channels of a few rows, read as they lie."""
+    """Some channels of a few rows, read in place."""
     first, last = span_of(op, unit)
     x, out = buffer(op, at.IN, buffers), buffer(op, at.OUT, buffers)
     begins, limits = word(op, at.BEGINS), word(op, at.LIMITS)
@@ -322,7 +322,7 @@ def sum_channel_int8(op: int, channel: int, x: int, out: int, vectors: int) -> N
 
 
 def sparse_int8_row_unit(op: int, buffers: int, scratch: int, unit: int) -> None:
-    """Some groups of 16 channels of a few rows, read as they lie; the last overlaps."""
+    """Some groups of 16 channels of a few rows, read in place; the last group overlaps."""
     inputs, channels = word(op, at.INPUTS), word(op, at.CHANNELS)
     first, last = span_of(op, unit)
     x, out = buffer(op, at.IN, buffers), buffer(op, at.OUT, buffers)

@@ -304,7 +304,7 @@ def scaled_one(value: int, multiplier: int, left: int, right: int) -> int:
 
 
 def mean_unit(op: int, buffers: int, scratch: int, unit: int) -> None:
-    """One outer place: sums over what is reduced, rescaled."""
+    """One outer place: sums over the reduced axes, rescaled."""
     sums = scratch + at.TILE_SCRATCH
     inner, reduced = word(op, at.INNER), word(op, at.REDUCED)
     multiplier, left, right = word(op, at.MULTIPLIER), word(op, at.LEFT), word(op, at.RIGHT)
@@ -387,7 +387,7 @@ def pad_unit(op: int, buffers: int, scratch: int, unit: int) -> None:
 
 
 def repeat_unit(op: int, buffers: int, scratch: int, unit: int) -> None:
-    """Every int16 so many times in a row."""
+    """Repeats every int16 a number of times."""
     first, last = span_of(op, unit)
     source, out, times = buffer(op, at.IN, buffers), buffer(op, at.OUT, buffers), word(op, at.INNER)
     for place in range(first, last):

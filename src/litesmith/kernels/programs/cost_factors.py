@@ -20,7 +20,7 @@ from litesmith.operating_system import cpu_name
 from litesmith.run.litert.capi import installed_version
 from litesmith.type_guards import is_mapping
 
-# What numba compiles for, where its settings name another processor.
+# The variables by which numba compiles for another processor.
 _VARIABLES = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")
 _ENDING = ".times"  # of the files in the cache that hold times
 

@@ -1,9 +1,9 @@
-"""A short calibration: some sparse layers in our kernels beside the runtime's dense ones.
+"""A short calibration: some sparse layers in Litesmith's kernels beside the runtime's dense ones.
 
-Half a second, once a processor, when a session on `cpu:N:litesmith` first meets a layer with zeros.
-The constants of `sparse_parts.py` say how times depend on shapes; what is learned is one factor for
-the runtime's kernels and one for ours, of each kind of layers. Both take turns, and the shortest
-runs count, so that work beside them does little harm.
+It takes half a second, once per processor, when a session on `cpu:N:litesmith` first meets a layer
+with zeros. The constants of `sparse_parts.py` say how times depend on shapes; the calibration
+learns one factor for the runtime's kernels and one for ours, for each kind of layers. Both take
+turns, and the shortest runs count, so that other work on the machine does little harm.
 """
 
 import time
@@ -38,7 +38,7 @@ _COARSE = 1e-6  # seconds; a clock of a thread that tells less than this is not 
 
 
 def learn_costs() -> None:
-    """Learns what the machine takes, unless it is known or there is nowhere to keep it."""
+    """Learns the costs on this machine, unless they are known or cannot be stored."""
     if not is_learned():
         keep(measured())
 
@@ -72,7 +72,7 @@ def _measure(dtype: str, rows: int, inputs: int, channels: int) -> Factors:
 
 
 def _layer(dtype: str, rows: int, inputs: int, channels: int) -> Model:
-    """A fully connected layer of which so many blocks of weights are zero."""
+    """A fully connected layer with a fixed share of its blocks of weights zero."""
     rng = np.random.default_rng(0)
     kept = rng.random((channels, inputs // BLOCK, 1)) >= ZEROS
     weights = (rng.integers(1, 127, (channels, inputs // BLOCK, BLOCK)) * kept).astype(dtype)

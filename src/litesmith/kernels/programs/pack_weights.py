@@ -1,7 +1,7 @@
 """Weights in the order in which tiles read them.
 
-Dense ones are cut where sums of 32 bits could overflow; of sparse ones, the blocks of four that
-are not zero are kept.
+Dense weights are cut where sums of 32 bits could overflow; of sparse weights, the blocks of four
+that are not zero are kept.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def pack_dense(weights: NDArray[np.int8], vectors: int, *, narrow: bool) -> Pack
 
 
 def _cuts(magnitudes: NDArray[np.int64]) -> list[int]:
-    """How many pairs each chunk has: (vectors, 16, pairs) -> counts whose sums cannot overflow."""
+    """The number of pairs in each chunk: (vectors, 16, pairs) -> counts whose sums cannot
+    overflow."""
     running = np.cumsum(magnitudes.reshape(-1, magnitudes.shape[-1]), axis=1)
     cuts: list[int] = []
     start = 0
@@ -69,7 +70,7 @@ DEPTHWISE_ORDER = np.concatenate([_LOW, _LOW + 4])
 
 
 def depthwise_starts(channels: int) -> list[int]:
-    """Where blocks of 32 channels begin; the last one overlaps the one before if it must."""
+    """The beginnings of blocks of 32 channels; the last one may overlap the one before."""
     whole = list(range(0, channels - 31, 32))
     return whole if channels % 32 == 0 or channels < 32 else [*whole, channels - 32]
 
@@ -118,12 +119,13 @@ def pack_blocks(weights: Array, input_bytes: int, group: int = 1) -> Blocks:
 
 
 class Rounds(NamedTuple):
-    """Rounds in which each of 16 channels has one block; those of a group of channels together.
+    """Rounds in which each of 16 channels has one block; the rounds of a group of channels are
+    adjacent.
 
-    offsets  bytes from the first input to the window of blocks that a round looks at
-    places   (rounds, 16): of the blocks in the window
+    offsets  bytes from the first input to the window of blocks in a round
+    places   (rounds, 16): the positions of the blocks in the window
     weights  (rounds, 16, 4)
-    begins   the first round of each group, and where the last group ends
+    begins   the first round of each group, and the end of the last group
     """
 
     offsets: NDArray[np.uint32]
@@ -163,7 +165,7 @@ def pack_rounds(weights: NDArray[np.int8]) -> Rounds:
 
 
 def _queues(blocks: Array) -> NDArray[np.int64]:
-    """The blocks of each channel that are not zero, by place, and what is past the end behind."""
+    """The blocks of each channel that are not zero, by place, followed by a place past the end."""
     is_kept: NDArray[np.bool_] = np.any(blocks, axis=2)
     end = int(blocks.shape[1])
     places = np.sort(np.where(is_kept, np.arange(end), end), axis=1)

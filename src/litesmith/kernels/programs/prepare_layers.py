@@ -32,14 +32,15 @@ from litesmith.kernels.programs.rescale import (
 )
 from litesmith.native.compile import machine
 
-# Products that a unit of work has at least: about 10 µs, some hundred times what it costs to take.
+# The least number of products in a unit of work: about 10 µs, some hundred times the cost of
+# fetching it.
 _UNIT = 1_000_000
 # Bytes of gathered rows that stay in the nearest cache while panels pass by.
 _GATHERED = 48_000
 
 
 def scale_of(tensor: Tensor) -> float:
-    """The one scale of int16 data, whose zero point is always zero."""
+    """The single scale of int16 data, whose zero point is always zero."""
     quant = plain_quant(tensor)
     if tensor.dtype != "int16" or quant.scale.size != 1 or quant.zero_point.any():
         raise CannotApply("{name!r} is not int16 data with one scale around zero", tensor.name)
@@ -171,8 +172,8 @@ def _product(
     )
 
 
-# Steps of a recurrence share a weight, and then one copy of it in the order of the tiles: what fits
-# the last cache is read from memory once, not once a step.
+# Steps of a recurrence share a weight, and thus one copy of it in the order of the tiles: a copy
+# that fits the last cache is read from memory once instead of once per step.
 _shared: WeakValueDictionary[tuple[Tensor, bool], Packed] = WeakValueDictionary()
 
 

@@ -66,7 +66,7 @@ def _float(op: Op, weights: Array, bias: Array, rows: int) -> Kernel:
 
 
 def places_of(rows: int, inputs: int) -> int:
-    """Rows of a unit: what is turned should stay in the nearest cache."""
+    """The number of rows in a unit: its transposed inputs should stay in the nearest cache."""
     return 64 if rows >= 64 and inputs <= 128 else 32 if rows >= 32 else 16
 
 

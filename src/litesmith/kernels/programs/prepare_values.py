@@ -38,7 +38,7 @@ def _one(op: Op) -> Tensor:
 
 
 def _units(count: int, block: int = _UNIT) -> tuple[int, dict[int, int]]:
-    """How many units elements are cut into, and the words that say so."""
+    """The number of units into which elements are cut, and the words that say so."""
     return -(-count // block), {at.ROWS: count, at.BLOCK_ROWS: block}
 
 
@@ -225,7 +225,8 @@ def _copy(
     to: tuple[int, int] | None = None,
     out_of: tuple[int, int] | None = None,
 ) -> Kernel:
-    """Rows of so many bytes; on either side, bytes from row to row and where the first begins."""
+    """Copies rows of bytes; on either side, the distance from row to row, and the beginning of the
+    first."""
     rows, size = shape
     (from_stride, from_offset), (to_stride, to_offset) = out_of or (size, 0), to or (size, 0)
     units, words = _units(rows, max(_UNIT // max(size, 1), 1))
@@ -235,7 +236,7 @@ def _copy(
 
 
 def copied(tensor: Tensor, output: Tensor) -> Kernel:
-    """The same bytes in another place."""
+    """Copies the bytes to another place."""
     return _copy(tensor, output, (1, tensor.nbytes))
 
 
@@ -331,7 +332,7 @@ def quantize(op: Op) -> list[Kernel]:
         return by_table(op, _rescaled_table(multiplier, shift))
     if data.dtype != "float32":
         raise CannotApply("QUANTIZE from {dtype} has no kernel here", data.dtype)
-    # The runtime divides only what is left over of eights.
+    # The runtime uses division only for the remainder after groups of eight.
     whole = data.elements // 8 * 8
     pieces = (0, 0, whole), (1, whole, data.elements - whole)
     return [_quantized(data, output, *piece) for piece in pieces if piece[2]]

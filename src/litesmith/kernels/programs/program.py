@@ -46,14 +46,14 @@ class Alias:
 
 
 def align(array: Array) -> Array:
-    """A copy whose memory begins at a multiple of 64 bytes and is followed by 64 more."""
+    """A copy that begins at a multiple of 64 bytes and is followed by 64 more."""
     place = memory(array.nbytes)[: array.nbytes].view(array.dtype).reshape(array.shape)
     place[...] = array
     return place
 
 
 def memory(count: int) -> Array:
-    """That many zero bytes or a few more, aligned."""
+    """At least this many zero bytes, aligned."""
     room = np.zeros(count + 2 * _LINE, np.uint8)
     first = -room.ctypes.data % _LINE
     return room[first : first + count + _LINE]
@@ -87,7 +87,8 @@ class Crew:
         return self._process == os.getpid()
 
     def start(self, function: Callable[..., None], *arguments: int, owner: object) -> None:
-        """Some thread calls the function as soon as it can; the owner of its memory lives on."""
+        """Has a thread call the function as soon as possible, and keeps the owner of its memory
+        alive."""
         self._pending += 1
         self._calls.put((function, arguments, owner))
 
@@ -112,7 +113,7 @@ def _dismiss(calls: SimpleQueue[Call | None], count: int) -> None:
 
 @dataclass(eq=False)
 class Program:
-    """Kernels that run one after the other, with memory for what flows between them."""
+    """Kernels that run one after the other, with memory for the values between them."""
 
     kernels: tuple[Kernel, ...]
     inputs: tuple[Tensor, ...]
@@ -167,7 +168,7 @@ class Program:
         return tuple(made)
 
     def run_at(self, addresses: Sequence[int], *, threads: int = 1) -> None:
-        """The same on memory at these addresses: of the inputs, then of the outputs."""
+        """Runs on memory at these addresses: those of the inputs, then those of the outputs."""
         with self._lock:
             self._prepare_run(addresses, threads)
             self._run_kernels(0, len(self.kernels), threads)
@@ -228,7 +229,7 @@ def _refuse_other(tensor: Tensor, array: Array) -> None:
 
 
 def _roots(aliases: Sequence[Alias]) -> dict[Tensor, Tensor]:
-    """The tensor whose memory each alias really is."""
+    """The tensor that owns the memory of each alias."""
     roots: dict[Tensor, Tensor] = {}
     for alias in aliases:
         source = alias.inputs[0]

@@ -3,7 +3,7 @@
 WORDS = 40
 RECORD_BYTES = 8 * WORDS
 
-# Of every op: its kernel's address, how many units it has, its input and output by buffer number.
+# For every op: its kernel's address, its number of units, its input and output by buffer number.
 KERNEL, UNITS, IN, OUT, IN_2 = range(5)
 
 # A window that slides over an image, of PRODUCT, DEPTHWISE, AVERAGE and LARGEST.
@@ -23,7 +23,7 @@ KERNEL, UNITS, IN, OUT, IN_2 = range(5)
     OUT_W,
 ) = range(24, 37)
 
-# Where constants lie, and how results are limited.
+# The places of constants, and the limits of results.
 WEIGHTS, TABLE, LOW, HIGH = range(5, 9)
 # Rows of the output, how many blocks they are cut into, rows of a block.
 ROWS, BLOCKS, BLOCK_ROWS = range(9, 12)

@@ -17,7 +17,7 @@ from litesmith.phrases import phrase
 
 Longs = NDArray[np.int64]
 
-# How a tile ends: sums only, a shift of 64-bit products, a product in double precision.
+# The ends of a tile: sums only, a shift of 64-bit products, a product in double precision.
 PARTIAL, FIXED, DOUBLE = 0, 1, 2
 
 VECTOR_BYTES = 384  # of the table, for 16 channels: multipliers, sums to begin with, shifts
@@ -77,7 +77,7 @@ def fixed_table(scales: Sequence[float], bias: Longs) -> Longs:
 
 
 def double_table(scales: Sequence[float], bias: Longs) -> Longs:
-    """The same for a kernel that multiplies in double precision: (1, bias, the scale's bits)."""
+    """The table for a kernel that multiplies in double precision: (1, bias, the scale's bits)."""
     factors = np.array(scales, np.float64).view(np.int64)
     return np.stack([np.ones_like(bias), bias, factors])
 
@@ -85,7 +85,7 @@ def double_table(scales: Sequence[float], bias: Longs) -> Longs:
 def laid_out(table: Longs, order: Longs | None = None) -> Longs:
     """A table as tiles read it, 48 numbers for 16 channels: even lanes, odd lanes, of each row.
 
-    Where there are fewer channels than lanes, the rest is zero. `order` permutes lanes.
+    Missing channels are zero. `order` permutes lanes.
     """
     channels = -(-table.shape[1] // 16) * 16
     padded = np.zeros((3, channels), np.int64)
@@ -114,7 +114,7 @@ def packed_limits(low: int, high: int) -> int:
 
 
 def shifts(shift: int) -> tuple[int, int]:
-    """How far left before a product, and right after it."""
+    """The left shift before a product, and the right shift after it."""
     return max(shift, 0), max(-shift, 0)
 
 
@@ -142,7 +142,7 @@ def sum_words(
 
 
 def product_words(scales: tuple[float, float, float], span: tuple[int, int]) -> Longs:
-    """What the tile of MUL reads."""
+    """The numbers that the tile of MUL reads."""
     first, second, out = (np.float32(scale) for scale in scales)
     multiplier, shift = factor(float(first * second / out))
     left, right = shifts(shift)
@@ -174,7 +174,7 @@ def sigmoid_steps() -> Longs:
 
 
 def _near_power(scale: float) -> tuple[bool, int]:
-    """Whether a scale counts as a power of two, and which."""
+    """Whether a scale counts as a power of two, and its exponent."""
     log = np.float32(np.log(np.float32(scale))) * np.float32(1 / np.log(np.float32(2)))
     near = rounded(float(log))
     return abs(float(log) - near) < 1e-3, near

@@ -1,8 +1,9 @@
-"""Layers that could be computed without their zeros: their parts, their codes, what is expected.
+"""Layers that could be computed without their zeros: their parts, their codes, their expected
+times.
 
-Times are models with constants that were fitted to runs on one machine, times what was learned of
-this one (`cost_factors.py`); `bench/operators.py` shows them beside the machine's own times. Sums
-of int8 products become codes in float32, as in XNNPACK's kernels on x86.
+Times are models with constants fitted to runs on one machine, multiplied by what was learned of
+this machine (`cost_factors.py`); `bench/operators.py` shows them beside the machine's own times.
+Sums of int8 products become codes in float32, as in XNNPACK's kernels on x86.
 """
 
 from __future__ import annotations
@@ -51,13 +52,13 @@ _APART = 3_000  # of a layer that XNNPACK must stop for
 
 
 def gain(rows: int, inputs: int, channels: int, zeros: float, dtype: str = "float32") -> float:
-    """How many times faster than dense a layer is with that share of zero blocks."""
+    """The expected speed-up over a dense layer with this share of zero blocks."""
     dense, sparse = expected_ns(rows, inputs, channels, zeros, dtype, _factors(rows, dtype))
     return dense / (sparse + _APART)
 
 
 def gain_over_stored(rows: int, inputs: int, channels: int, zeros: float) -> float:
-    """How many times faster than the runtime's own sparse kernel a float32 layer is."""
+    """The expected speed-up of a float32 layer over the runtime's own sparse kernel."""
     factors = _factors(rows, "float32")
     _, sparse = expected_ns(rows, inputs, channels, zeros, "float32", factors)
     stored = _STORED * rows * inputs * channels * (1 - zeros) * factors.dense
@@ -90,7 +91,8 @@ def expected_ns(
     dtype: str,
     machine: Factors = Factors(),  # noqa: B008 (a value)
 ) -> tuple[float, float]:
-    """Of the dense layer and of the sparse one, on the machine of the constants or on another."""
+    """The expected times of the dense and of the sparse layer, on the machine of the constants or
+    on another."""
     products = inputs * channels
     costs = (FEW_ROWS if rows < FEW else MANY_ROWS)[dtype]
     size = costs.together if rows >= costs.together else FEW
@@ -101,20 +103,20 @@ def expected_ns(
     return dense * machine.dense, sparse * machine.sparse
 
 
-# XNNPACK opens no model in which a step of the products is so many steps of the output.
+# XNNPACK opens no model in which a step of the products is this many steps of the output.
 _LARGEST = 256
-# Of a scale; below this a float32 has fewer bits.
+# The smallest scale; below it a float32 has fewer bits.
 _LEAST = np.finfo(np.float32).tiny
 
 SPANS = {"NONE": (-np.inf, np.inf), "RELU": (0, np.inf), "RELU6": (0, 6), "RELU_N1_TO_1": (-1, 1)}
 
 
 class Codes(NamedTuple):
-    """What a kernel reads.
+    """The numbers that a kernel reads.
 
-    starts   what the sums begin with, for data whose codes are raised by 128
-    scales   of the sums, one a channel
-    limits   two float32, of outputs less their zero point, and that as int32
+    starts   the initial sums, for data whose codes are raised by 128
+    scales   the scales of the sums, one per channel
+    limits   two float32, the limits of outputs minus their zero point, and that zero point as int32
     """
 
     starts: NDArray[np.int32]
@@ -147,7 +149,7 @@ def codes_of(op: Op, weights: Array, bias: Array) -> Codes:
 
 
 def _refuse_overflow(output: Tensor, weights: Array, starts: Array, scales: Array) -> None:
-    """Raises where a rescaled sum can be below int32, of which XNNPACK makes the highest code."""
+    """Raises where a rescaled sum can be below int32, which XNNPACK turns into the highest code."""
     sides = [np.clip(weights, *side).sum(axis=1, dtype=np.int64) for side in ((-128, 0), (0, 127))]
     lowest, highest = (starts + 255 * side for side in sides)
     wraps = (lowest < -(2**31)) | (highest >= 2**31)
@@ -181,7 +183,7 @@ def _around_zero(tensor: Tensor, channels: int) -> NDArray[np.float32]:
 
 
 def _quant(tensor: Tensor) -> Quant:
-    """Scales as XNNPACK takes them; what it leaves has other bits in LiteRT's own kernels."""
+    """Scales that XNNPACK takes; LiteRT's own kernels, which run the others, give other bits."""
     quant = tensor.quant
     if quant is None or quant.block is not None or not quant.scale.size:
         raise CannotApply("{name!r} has no scale", tensor.name)
@@ -219,7 +221,7 @@ def may_be_sparse(op: Op) -> bool:
 
 
 def sparse_facts(op: Op) -> SparseLayer:
-    """What is expected of a layer without its zeros; raises where it has no kernel here."""
+    """The expected times of a layer without its zeros; raises where the layer has no kernel."""
     data = op.inputs[0] if may_be_sparse(op) else None  # others may read and make nothing
     if data is None:
         raise CannotApply("{name!r} is not a float32 or int8 layer", op_name(op))

@@ -82,7 +82,7 @@ def step_class(name: str) -> type[Step]:
 
 
 def step_name(step: Step) -> str:
-    """The name of a step in a recipe; that of its class where it is the user's own."""
+    """The name of a step in a recipe; for the user's own step, the name of its class."""
     path = f"{type(step).__module__}:{type(step).__name__}"
     return next((name for name, place in STEPS.items() if place == path), type(step).__name__)
 
@@ -231,7 +231,7 @@ def _setting_text(value: Setting) -> str:
 
 
 def _items_text(items: tuple[Setting, ...]) -> Iterator[str]:
-    """The texts of what a list holds; of numbers in a row, the first and the last."""
+    """The texts of a list's elements; a run of numbers is its first and its last."""
     place = 0
     while place < len(items):
         length = _run_length(items[place:])
@@ -244,7 +244,7 @@ def _items_text(items: tuple[Setting, ...]) -> Iterator[str]:
 
 
 def _run_length(items: tuple[Setting, ...]) -> int:
-    """How many whole numbers begin a list, each one more than the last."""
+    """The number of whole numbers at the front of a list that each exceed the last by one."""
     first = items[0]
     if type(first) is not int or first < 0:
         return 0

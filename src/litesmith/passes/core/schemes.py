@@ -1,4 +1,4 @@
-"""The schemes of quantization: what is stored, and what is computed with."""
+"""The schemes of quantization: the types to store, and the types to compute in."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -11,8 +11,8 @@ from litesmith.ir.types import Graph, Op
 from litesmith.phrases import phrase
 from litesmith.units import plain
 
-# What an op can be named by: its place in the main graph, its kind, or a pattern (`conv*`) for the
-# name of what it writes.
+# The names of an op: its place in the main graph, its kind, or a pattern (`conv*`) for the name of
+# its output.
 Names = tuple[int | str, ...]
 
 # Ops in a row are named by the first and the last, as in 12-30; no model has more ops than this.
@@ -30,9 +30,9 @@ def number_run(text: str) -> range | None:
 class Scheme(NamedTuple):
     """One way to store weights and compute with them.
 
-    data      the element type of what flows between the ops
+    data      the element type of values between the ops
     weights   the element type of the weights in the file
-    unpacked  True where an op of its own makes them float again before they are used
+    unpacked  True where a separate op converts weights to float before they are used
     """
 
     data: str

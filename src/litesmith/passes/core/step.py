@@ -1,4 +1,4 @@
-"""What a step is: one frozen dataclass a technique; its fields are its whole configuration."""
+"""What a step is: one frozen dataclass per technique; its fields are its whole configuration."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -28,20 +28,20 @@ class Skip(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """The kind of the op that was left alone, or what else was."""
+        """The kind of the op that was left alone, or of whatever else was."""
         return self.where.kind if isinstance(self.where, OpName) else self.where
 
 
 @dataclass(frozen=True)
 class Change:
-    """What a step gives: the new model, what it touched, and what it left alone.
+    """The result of a step: the new model, what the step touched, and what it left alone.
 
     >>> change = litesmith.apply("model.tflite", "quantize(to=float16)")
     >>> len(change.touched) > 0
     True
 
-    notes  what is to be said of trainings
-    steps  how many steps these took
+    notes  remarks on trainings
+    steps  the number of training steps
     """
 
     model: Model
@@ -77,11 +77,12 @@ class Samples(Protocol):
 
 
 class Tools(NamedTuple):
-    """What the layers above hand down where there is data: a step never runs anything itself.
+    """The tools that the layers above hand down where there is data: a step never runs anything
+    itself.
 
     samples  the data, for a model with these inputs; each iteration starts afresh
-    observe  what the data makes of a model's tensors
-    opened   a model of any sort, ready to run
+    observe  observes the values of a model's tensors on the data
+    opened   opens any model, ready to run
     """
 
     samples: Callable[[Model], Samples]
@@ -112,13 +113,14 @@ class Clock(NamedTuple):
     times_as_fast: Callable[[Model, Model, str], float]
 
 
-# The masks that weights are to have at a point of the training between 0 and 1, given what they
-# are by then: True stays, False is zero. By the weights of the model that is trained.
+# The masks of weights at a point of the training between 0 and 1, given the weights' present
+# values: True stays, False becomes zero. Keys are the weights of the model under training.
 Masks = Callable[[float, Mapping[Tensor, Array]], Mapping[Tensor, Array]]
 
 
 class Tuned(NamedTuple):
-    """A model after training, what is to be said of it, a sentence each, and the steps it took."""
+    """A model after training, remarks on the training, one sentence each, and the number of its
+    steps."""
 
     model: Model
     notes: tuple[str, ...] = ()
@@ -126,12 +128,11 @@ class Tuned(NamedTuple):
 
 
 class Tune(Protocol):
-    """Trains the weights of a model, float or quantized, to do what the original model does.
+    """Trains the weights of a model, float or quantized, to answer as the original model does.
 
-    Weights that are zero stay zero, and those of a codebook stay codes of one (see `structure`).
-    `origin` is the float model that a quantized one was made from, for what its codes left out.
-    The result is never worse on held-out samples than the model that was given, with the masks
-    that it ends with.
+    Weights that are zero stay zero, and codes stay codes of their codebook (see `structure`).
+    `origin` is the float model that a quantized one was made from, for what its codes lost. The
+    result is never worse on held-out samples than the given model with the final masks.
     """
 
     def __call__(
@@ -141,11 +142,11 @@ class Tune(Protocol):
 
 @dataclass(frozen=True)
 class Context:
-    """What a step may use beside the model.
+    """What a step may use besides the model.
 
     tools      None where no data was given
-    reference  the last model of the recipe, or the one given, that was still in float: what the
-               quantized one is to stand for
+    reference  the last float model of the recipe, or the given one: the model that a quantized one
+               should reproduce
     tune       None where weights cannot be trained
     why_fixed  why they cannot
     clock      None where nothing measures time
@@ -165,7 +166,7 @@ class Context:
         return self.tools
 
     def may_tune(self, step: str, wanted: bool | None) -> bool:
-        """True where weights are to be tuned; raises where they must be and cannot."""
+        """True where weights are to be trained; raises where they must be and cannot."""
         if wanted and self.tune is None:
             raise CannotApply("{step}(tune=true): {why_fixed}", step, self.why_fixed)
         return wanted is not False and self.tune is not None
@@ -193,7 +194,7 @@ def settle(
 ) -> Change:
     """Applies the edits in turn, again and again, until a round touches nothing.
 
-    What was skipped counts as of the last round: a reason may be gone once a neighbour changed.
+    Only the last round's skips count: a reason may be gone once a neighbour has changed.
     """
     touched: list[str] = []
     skipped: list[Skip] = []

@@ -1,6 +1,6 @@
-"""What pruning and clustering have made of a weight, found again from its numbers alone.
+"""The structure that pruning and clustering gave a weight, found again from its numbers alone.
 
-So it survives files and other steps: nothing has to be remembered beside the weight.
+So the structure survives files and other steps: nothing has to be stored beside the weight.
 """
 
 from typing import NamedTuple
@@ -22,7 +22,7 @@ MOST_BOOK = 128
 # A code that few numbers share is none: small weights lie on the grid by chance.
 LEAST_SHARING = 4
 
-# How far a weight may lie from its code, in steps: rounding of floats, and no more.
+# How far a weight may lie from its code, in steps: the rounding error of floats, and no more.
 _NEAR = 1e-3
 
 

@@ -1,5 +1,5 @@
-"""How low scores of attention matter: a softmax gives next to nothing to what lies far below the
-highest of its row."""
+"""How far down attention scores matter: a softmax gives next to nothing to scores far below the
+highest of their row."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ NO_SHARE = {"int8": 8.0, "int16": 12.0}
 
 
 def attention_scores(model: Model) -> list[Tensor]:
-    """What the softmax of each attention reads, where nothing else reads it."""
+    """The input of each attention's softmax, where nothing else reads it."""
     wiring = Wiring.of(model.main)
     found = [one.softmax.inputs[0] for one in attentions(wiring)]
     return [t for t in found if t is not None and len(wiring.readers[t]) == 1]
@@ -52,7 +52,7 @@ def _peak(tensor: Tensor) -> Op:
 def raise_lows(
     ranges: Mapping[Tensor, tuple[float, float]], peaks: Mapping[Tensor, float], dtype: str
 ) -> dict[Tensor, tuple[float, float]]:
-    """The ranges of scores without what gets no share of a softmax in any row."""
+    """The ranges of scores without values that get no share of a softmax in any row."""
     far = NO_SHARE[dtype]
     return {
         tensor: (max(ranges[tensor][0], peak - far), ranges[tensor][1])

@@ -25,12 +25,12 @@ from litesmith.units import plain, ratio_text
 
 Reals = NDArray[np.float64]
 
-# An activation that ends at 6 cuts off what grows beyond it. Channels are kept this much below,
-# because other data reaches farther than what was seen.
+# An activation that ends at 6 cuts off values that grow beyond it. Channels are kept this factor
+# below, because other data reaches farther than the samples.
 _HEADROOM = 4.0
 
-# Of the least that was seen of a channel, this part is taken for what it always holds, where so
-# many values of it were seen.
+# The share of a channel's smallest observed value that it is assumed never to fall below, given
+# this many values.
 _CERTAIN = 0.5
 _ENOUGH = 4096
 
@@ -51,7 +51,7 @@ class Group:
     """Activations whose channels can only be scaled together, and the layers around them.
 
     ceiling  where an activation inside cuts off
-    why      what stands against scaling them; empty where nothing does
+    why      the obstacle to scaling them; empty where there is none
     """
 
     tensors: tuple[Tensor, ...]
@@ -73,10 +73,10 @@ class Group:
 class Equalize:
     """Even out the channels of activations by factors moved between the layers around them.
 
-    strength  of the factors: from 0, which gives none, to 1
+    strength  the strength of the factors, from 0 (none) to 1
     absorb    move what a channel never falls below into the next layer's bias; needs data
-    relu6     scale channels that a ReLU6 cuts off as well; needs data. They are then cut off at
-              four times what was seen of them, so that with few samples new data suffers
+    relu6     also scale channels that a ReLU6 cuts off; needs data. They are then cut off at four
+              times their observed maximum, so that with few samples new data suffers
     """
 
     strength: float = 1.0
@@ -110,7 +110,7 @@ class Equalize:
         return layers.written(graph), touched, skipped
 
     def _by_data(self, layers: "_Layers", group: Group, span: "_Span") -> list[str]:
-        """Evens out one group by what was seen of it."""
+        """Evens out one group by its observed values."""
         touched: list[str] = []
         offsets = _offsets(group, span) if self.absorb else None
         if offsets is not None:
@@ -128,7 +128,7 @@ class Equalize:
 
 @dataclass(frozen=True, eq=False)
 class _Span:
-    """The lowest and highest of so many values of each channel."""
+    """The lowest and highest value of each channel, and the number of values."""
 
     low: Reals
     high: Reals
@@ -158,7 +158,8 @@ class _Layers:
         return np.max([self._by_input(op).max(axis=0) for op in group.readers], axis=0)
 
     def share(self, group: Group) -> Reals:
-        """What each channel of a group has in the outputs made of it, in parts of the largest."""
+        """The contribution of each channel of a group to the outputs computed from it, relative to
+        the largest."""
         shares: list[Reals] = []
         for op in group.readers:
             peaks = self._by_input(op)
@@ -188,7 +189,8 @@ class _Layers:
         return _scaled_text(group, factors)
 
     def shift(self, group: Group, offsets: Reals) -> None:
-        """Takes something off the channels of a group and adds what becomes of it behind them."""
+        """Subtracts offsets from the channels of a group, and adds their effect behind the
+        group."""
         for op in group.writers:
             self._biases[op] = self._bias(op) - offsets
         for op in group.readers:
@@ -270,7 +272,7 @@ def _ratio(above: Reals, below: Reals) -> Reals:
 
 
 def _factors_by_weights(layers: _Layers, groups: Sequence[Group]) -> dict[Group, Reals]:
-    """What makes the weights before and after each group alike: Nagel et al., 2019."""
+    """The factors that make the weights before and after each group alike: Nagel et al., 2019."""
     found = {group: np.ones(group.channels) for group in groups}
     for _ in range(_ROUNDS):
         for group in groups:
@@ -282,11 +284,11 @@ def _factors_by_weights(layers: _Layers, groups: Sequence[Group]) -> dict[Group,
 
 
 def _factors_by_data(layers: _Layers, group: Group, peak: Reals) -> Reals:
-    """What makes a group's channels alike.
+    """The factors that make a group's channels alike.
 
-    Where only depthwise layers read it, every channel can span the whole range: each of their
-    weights has a scale of its own channel. Elsewhere unlike weights would be the price, so the
-    factor is the middle way of Xiao et al., SmoothQuant, 2022.
+    Where only depthwise layers read the group, every channel can span the whole range: each of
+    their weights has a scale of its own channel. Elsewhere the price would be uneven weights, so
+    the factor is the compromise of Xiao et al., SmoothQuant, 2022.
     """
     depthwise = all(OPS[op.kind].is_depthwise for op in group.readers)
     weights = np.ones_like(peak) if depthwise else layers.share(group)
@@ -304,7 +306,8 @@ def _factors_by_data(layers: _Layers, group: Group, peak: Reals) -> Reals:
 
 
 def _offsets(group: Group, span: _Span) -> Reals | None:
-    """What each channel always holds, where the layers around can do without it; else None."""
+    """The part of each channel that is always there, where the layers around can do without it;
+    otherwise None."""
     if len(group.tensors) > 1 or any(_pads(op) for op in group.readers):
         return None
     offsets = _CERTAIN * np.maximum(span.low, 0)
@@ -428,7 +431,7 @@ _SCALABLE = frozenset({None, "NONE", "RELU", "RELU6"})
 
 
 def multiplier(op: Op) -> int:
-    """How many output channels a depthwise layer makes of each input channel; 1 for others."""
+    """The number of output channels per input channel of a depthwise layer; 1 for other layers."""
     source, weight = op.inputs[:2]
     if not OPS[op.kind].is_depthwise or source is None or weight is None:
         return 1

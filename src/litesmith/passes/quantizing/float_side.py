@@ -1,6 +1,6 @@
-"""What the float model gives at each of its layers, on some samples: the mean of what each reads,
-and what it computes at some places. Gathered for several layers in one pass over the samples, so
-many as memory should hold."""
+"""The float model's values at each of its layers, on some samples: the mean of each input, and the
+outputs at some places. They are gathered for several layers in one pass over the samples, as many
+as memory should hold."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -21,14 +21,14 @@ from litesmith.units import plain
 Float64s = NDArray[np.float64]
 Inputs = tuple[Array, ...]
 
-# Bytes that what is gathered in one pass may take.
+# The memory for the values gathered in one pass, in bytes.
 _AT_ONCE = 48_000_000
 
 
 class Given(NamedTuple):
-    """What the float model gives at one layer.
+    """The float model's values at one layer.
 
-    mean     of what the layer reads
+    mean     the mean of the layer's input
     outputs  (places, channels) without bias and activation; None where they cannot be computed
     """
 
@@ -53,7 +53,7 @@ class FloatSide:
         self._known: dict[int, Given] = {}
 
     def at(self, number: int) -> Given:
-        """Of this layer; layers must be asked for in order."""
+        """The values at this layer; layers must be asked for in order."""
         if number not in self._known:
             self._known = dict(self._gather(number, self._end(number)))
         return self._known[number]
@@ -96,7 +96,7 @@ class FloatSide:
             yield number, Given(mean, np.concatenate(own) if own else None)
 
     def _values(self, tensors: Sequence[Tensor]) -> Iterator[dict[Tensor, Array]]:
-        """What some tensors hold, sample by sample."""
+        """The values of some tensors, sample by sample."""
         main = self._model.main
         computed = [tensor for tensor in tensors if tensor not in main.inputs]
         fed = {tensor: place for place, tensor in enumerate(main.inputs) if tensor in tensors}

@@ -1,4 +1,4 @@
-"""What the weights of a layer are multiplied with, as rows of a matrix, for two models at once."""
+"""The inputs of a layer's weights, as rows of a matrix, for two models at once."""
 
 from collections.abc import Iterator
 
@@ -24,16 +24,16 @@ def why_no_rows(layer: Layer) -> str:
 def paired_rows(
     layers: tuple[Layer, Layer], samples: tuple[Array, Array], *, zero: int, most: int, group: int
 ) -> Iterator[tuple[Array, Array]]:
-    """What the weights of two layers are multiplied with, so many samples at a time; `zero` stands
-    for 0 in those of the first."""
+    """The inputs of two layers' weights, this many samples at a time; `zero` stands for 0 in those
+    of the first."""
     for start in range(0, len(samples[0]), group):
         ours, theirs = (values[start : start + group] for values in samples)
         yield rows_of_layer(layers[0], ours, zero, most), rows_of_layer(layers[1], theirs, 0, most)
 
 
 def rows_of_layer(layer: Layer, samples: Array, fill: int, most: int) -> Array:
-    """What the weights are multiplied with: samples (N, 1, …) -> rows in the order of a filter, at
-    so many places of each sample."""
+    """The inputs of a layer's weights: samples (N, 1, …) -> rows in the order of a filter, at
+    `most` places of each sample."""
     row = OPS[layer.op.kind]
     if row.is_dense:
         rows = samples.reshape(len(samples), -1, layer.weight.shape[-1])

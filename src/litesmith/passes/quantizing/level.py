@@ -1,10 +1,10 @@
-"""`level`: channels that a layer writes are brought to one size, and a product behind the layer
-gives each its own size back.
+"""`level`: brings the channels of a layer's output to one size; a product behind the layer restores
+the size of each.
 
-One step has to serve all channels of what a layer writes. Where a few of them reach a hundred times
-as far as the others, as in the last layer of many feed-forward blocks, int8 leaves the others no
-steps. A row of weights has a scale of its own, so that dividing it costs nothing; the product
-behind, in float or int16, costs one op and none of the layer's own work.
+One step serves all channels of a layer's output. Where a few of them reach a hundred times as far
+as the others, as in the last layer of many feed-forward blocks, int8 leaves the others no steps. A
+row of weights has a scale of its own, so dividing it costs nothing; the product behind, in float or
+int16, costs one op and none of the layer's own work.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ from litesmith.units import number_text
 
 Reals = NDArray[np.float64]
 
-# Factors are multiples of the largest one's part: what int16 stores without an error.
+# Factors are multiples of this part of the largest one, which int16 stores exactly.
 _CODES = 32767
 
 # A channel that hardly ever moves counts as one that reaches this part of the farthest.
@@ -40,12 +40,12 @@ _BOUND = phrase("its activation is no straight line, so its channels have no fac
 
 @dataclass(frozen=True)
 class Level:
-    """Bring the channels that a layer writes to one size, with a product behind it.
+    """Bring the channels of a layer's output to one size, with a product behind the layer.
 
-    far   changed are layers that a sum reads, where the largest channel reaches so many times as
-          far as half of them
+    far   layers that a sum reads are changed where their largest channel reaches this many times as
+          far as half of the channels
     only  the layers to change, however far they reach: a number, a kind, or a pattern for the name
-          of what an op writes
+          of an op's output
     """
 
     far: float = 4.0
@@ -85,7 +85,7 @@ class Level:
         return Change(with_main(model, graph), touched, tuple(skipped))
 
     def _levels(self, seen: Seen, *, is_named: bool) -> Reals | None:
-        """What each channel is divided by; None where they are even enough."""
+        """The divisor of each channel; None where the channels are even enough."""
         peaks = channel_peaks(seen)
         if peaks is None or not peaks.max(initial=0) > 0:
             return None
@@ -98,21 +98,22 @@ class Level:
 
 
 def channel_peaks(seen: Seen) -> Reals | None:
-    """How far each channel reaches, to either side; None where that was not seen."""
+    """How far each channel reaches, to either side; None where that was not observed."""
     if seen.channel_low is None or seen.channel_high is None or seen.spoiled:
         return None
     return np.maximum(-seen.channel_low, seen.channel_high).astype(np.float64)
 
 
 def reach(seen: Seen) -> float:
-    """How many times as far as half of the channels the largest reaches; 0 where none was seen."""
+    """How many times as far as half of the channels the largest reaches; 0 where none was
+    observed."""
     peaks = channel_peaks(seen)
     middle = 0.0 if peaks is None else float(np.median(peaks))
     return float(peaks.max()) / middle if peaks is not None and middle > 0 else 0.0
 
 
 def _adding(wiring: Wiring) -> Iterator[Op]:
-    """The layers whose result is added to something else that is computed."""
+    """The layers whose result is added to another computed value."""
     for op in wiring.graph.ops:
         if layer_of(op) is None:
             continue

@@ -1,4 +1,4 @@
-"""`masks`: numbers such as −10000 that hide places from attention are cut to what is enough.
+"""`masks`: numbers such as −10000 that hide places from attention are cut to what suffices.
 
 A softmax gives a place that lies 17 below the highest of its row no share that float32 could add to
 the others. So a mask may end where it brings every score that far down, and the results stay as
@@ -26,10 +26,10 @@ from litesmith.units import number_text
 # e to the −17th is less than half a step of float32 at 1.
 _NOTHING = 17.0
 
-# Other data may have scores this many times as far apart as what was seen.
+# Other data may have scores this many times as far apart as the samples.
 _HEADROOM = 1.5
 
-# A mask that ends nearer than this many times what is enough is left as it is.
+# A mask that ends nearer than this many times what suffices is left as it is.
 _WORTH = 2.0
 
 _NO_DATA = phrase("how far a mask may be cut is seen from scores; give data")
@@ -37,8 +37,8 @@ _UNKNOWN = phrase("its mask is no constant, and no product of integers with one"
 
 
 class _Mask(NamedTuple):
-    """An op that hides places: what it hides them in, and which of its inputs it hides them with;
-    and what the softmax behind it reads."""
+    """An op that hides places: the scores it hides them in, the input it hides them with, and the
+    input of the softmax behind it."""
 
     op: Op
     scores: Tensor
@@ -59,7 +59,7 @@ class _Mask(NamedTuple):
 
 @dataclass(frozen=True)
 class Masks:
-    """Cut the numbers that hide places from attention to what is enough for a softmax."""
+    """Cut the numbers that hide places from attention to what suffices for a softmax."""
 
     def apply(self, model: Model, context: Context) -> Change:
         wiring = Wiring.of(model.main)
@@ -105,7 +105,7 @@ def _is_scores(wiring: Wiring, one: Attention, tensor: Tensor | None) -> bool:
 
 
 def _by_hidden(found: Sequence[_Mask]) -> dict[Tensor, list[_Mask]]:
-    """Masks that share what hides: attention after attention has the same."""
+    """Masks grouped by the tensor that hides, which attention after attention may share."""
     grouped: dict[Tensor, list[_Mask]] = {}
     for mask in found:
         grouped.setdefault(mask.hidden, []).append(mask)
@@ -122,7 +122,7 @@ class _Cutting:
         self._skipped: list[Skip] = []
 
     def cut(self, masks: Sequence[_Mask], seen: Mapping[Tensor, Seen]) -> None:
-        """Cuts what one tensor hides with in all the masks that add it."""
+        """Cuts a tensor for all the masks that add it."""
         spans = [seen[mask.scores] for mask in masks]
         peaks = [self._peaks[mask.softmax] for mask in masks if mask.softmax in self._peaks]
         if len(peaks) < len(masks) or any(s.spoiled or not s.samples for s in spans):
@@ -177,7 +177,7 @@ class _Cutting:
         return True
 
     def _is_yes_or_no(self, product: Op) -> bool:
-        """True where what is multiplied comes from integers, or from a comparison."""
+        """True where the factor comes from integers, or from a comparison."""
         op = self._wiring.makers.get(data_of(product)[0]) if data_of(product) else None
         for _ in range(8):
             if op is None or not data_of(op):

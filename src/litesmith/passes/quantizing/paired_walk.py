@@ -37,13 +37,13 @@ ROWS = 2048
 
 @dataclass(frozen=True, eq=False)
 class Visit:
-    """A layer whose turn has come.
+    """The layer whose turn it is.
 
-    layer      of the quantized model
+    layer      the layer of the quantized model
     reference  the same layer of the float model
-    given      what the float model gives there
+    given      the float model's values there
     values     its input in the quantized model for every sample: stored numbers, or real ones
-    quant      how these stand for real numbers; None where they are
+    quant      the quantization of stored numbers; None for real ones
     wanted     its input in the float model for every sample; None where the walk did not ask
     """
 
@@ -56,13 +56,13 @@ class Visit:
 
     @property
     def pairs(self) -> tuple[Array, Array]:
-        """Its input in the quantized and in the float model."""
+        """The layer's inputs in the quantized and in the float model."""
         assert self.wanted is not None
         return self.values, self.wanted
 
     @property
     def affine(self) -> tuple[float, int]:
-        """The scale and zero point of what the layer reads."""
+        """The scale and zero point of the layer's input."""
         if self.quant is None:
             return 1.0, 0
         return float(self.quant.scale[0]), int(self.quant.zero_point[0])
@@ -92,9 +92,8 @@ class Walked(NamedTuple):
 def walk(
     model: Model, context: Context, step: str, edit: Edit, *, samples: int, paired: bool = False
 ) -> Walked:
-    """The model after `edit` of every layer, each with its bias corrected for the new weight, on at
-    most so many samples. Where it is `paired`, all that the float model's layers read is held too.
-    """
+    """Applies `edit` to every layer in order and corrects each bias for the new weight, on at most
+    this many samples. With `paired`, the inputs of the float model's layers are kept too."""
     try:
         return _walk(model, context, step, edit, samples, paired)
     except NoWindow as error:
@@ -160,8 +159,8 @@ def _takes_alike(model: Model, other: Model) -> bool:
 
 
 def _chosen(model: Model, tools: Tools, most: int, wanted: Model | None = None) -> list[Inputs]:
-    """At most so many samples, as a model takes them or another that is wanted, chosen and ordered
-    by what they hold for the first: their own order does not matter."""
+    """At most `most` samples in the form of a model, or of another that is wanted. The contents of
+    the samples decide the choice and the order, so their own order does not matter."""
     held: dict[bytes, Inputs] = {}
     others = tools.samples(wanted) if wanted is not None else None
     pairs = zip(tools.samples(model), others or repeat(None), strict=False)
@@ -199,7 +198,8 @@ def mean_output(layer: Layer, mean: Float64s, weight: Float64s, bias: Float64s) 
 
 
 def _evaluated_mean(layer: Layer, mean: Float64s, weight: Float64s, bias: Float64s) -> Float64s:
-    """The same by the reference kernel, in float32; CannotApply where it does not take the op."""
+    """The mean by the reference kernel, in float32; raises CannotApply where the kernel does not
+    take the op."""
     op = layer.op
     if op.options is not None and "fused_activation_function" in op.options:
         op = replace(op, options=op.options.set(fused_activation_function="NONE"))

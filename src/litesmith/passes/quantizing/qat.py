@@ -1,4 +1,4 @@
-"""`qat`: quantize, and train what that has cost back into the weights and scales."""
+"""`qat`: quantizes, and trains the weights and scales to recover the loss."""
 
 from dataclasses import dataclass, replace
 
@@ -49,6 +49,6 @@ class Qat:
         return Change(tuned.model, notes=tuned.notes, steps=tuned.steps).after(begun.after(first))
 
     def _begun(self) -> Correct | Round:
-        """What comes before the training: rounding with care, which fine steps need not."""
+        """The step before the training: careful rounding, which fine steps do not need."""
         is_fine = SCHEMES[self.to].weights == "int8" and self.per_channel
         return Correct() if is_fine else Round()

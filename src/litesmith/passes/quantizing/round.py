@@ -65,13 +65,13 @@ Float64s = NDArray[np.float64]
 class Round:
     """Round each weight so that it makes up for the others, on the data, and correct the bias.
 
-    Layer by layer as in `correct`. Goes after `quantize`; essential for int4 weights.
+    Goes layer by layer as `correct` does, after `quantize`; essential for int4 weights.
 
-    bits     only weights of at most so many bits; the other layers' biases are corrected
+    bits     only weights of at most this many bits; the other layers' biases are corrected
     search   also choose the scales of weights with less than 8 bits
-    samples  at most so many are looked at
-    learn    then learn the codes of weights of 4 bits by gradients, block by block, against what
-             the float model gives; needs torch, and without it says so and goes on
+    samples  the largest number of samples to look at
+    learn    then learn the codes of weights of 4 bits by gradients, block by block, against the
+             float model's outputs; needs torch, and without it says so and goes on
     """
 
     bits: int = 8
@@ -112,8 +112,8 @@ class Round:
         return Change(found.model, found.touched, found.skipped).after(change)
 
     def _rounded(self, visit: Visit) -> Tensor:
-        """The weight with other codes; those it has stay in rows that they suit better, and zeros
-        of a pruned weight stay zeros."""
+        """The weight with other codes. Rows keep their codes where these suit them better, and
+        zeros of a pruned weight stay zeros."""
         layer, quant = visit.layer, visit.layer.weight.quant
         assert quant is not None
         original = rows_of(real_values(visit.reference.weight), layer.axis)
@@ -159,9 +159,9 @@ class Round:
 
 
 def _ends(layer: Layer, bits: int) -> Ends:
-    """The codes that a weight may have. The least of int4 has no counterpart, and costs nothing
-    where weights are unpacked to int8; with float inputs, the builtin FULLY_CONNECTED kernel takes
-    two products of it for what overflows, and its sums are wrong."""
+    """The codes that a weight may have. The least code of int4 has no counterpart, and costs
+    nothing where weights are unpacked to int8; with float inputs, the builtin FULLY_CONNECTED
+    kernel takes two products of it for an overflow, and its sums are wrong."""
     most = largest_code(bits)
     return (-most - (bits == 4 and layer.data.dtype == "int8"), most)
 
@@ -220,8 +220,8 @@ def _floor(visit: Visit) -> Float64s:
 
 
 def _covariances(visit: Visit) -> tuple[Float64s, Float64s, int]:
-    """Of what the weights are multiplied with, and of what the float model's are with that; and
-    the number of rows that these are from."""
+    """The covariance of the weights' inputs, their covariance with the float model's inputs, and
+    the number of rows behind both."""
     scale, zero = visit.affine
     inputs = visit.layer.weight.elements // visit.layer.channels
     most = -(-max(_ROWS * inputs, _LEAST_ROWS) // len(visit.values))

@@ -1,8 +1,8 @@
 """One scale for each tensor of a graph, solved once over all of its integer ops.
 
-An op that only moves values works in one scale, so that what it joins shares one: such tensors
-form a group. Some outputs have a scale that their kernel dictates; a group takes it over where its
-values fit, and is converted to where they do not.
+An op that only moves values works in one scale, so that its inputs and outputs share one: such
+tensors form a group. Some outputs have a scale that their kernel dictates; a group adopts it where
+its values fit, and is converted to it where they do not.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from litesmith.ir.types import Op, Quant, Tensor
 from litesmith.numeric.affine import scale_of
 from litesmith.passes.core.schemes import data_places
 
-# How a tensor is stored: element type, scale, zero point.
+# The stored form of a tensor: element type, scale, zero point.
 Form = tuple[str, float, int]
 FLOAT: Form = ("float32", 0.0, 0)
 
@@ -26,7 +26,7 @@ _NARROW = 1 / 4
 
 
 def form_of(tensor: Tensor) -> Form | None:
-    """The form of a tensor with one scale, or of a float one; None for any other."""
+    """The form of a tensor with one scale, or of a float tensor; None for any other."""
     if tensor.dtype == "float32" and tensor.quant is None:
         return FLOAT
     quant = tensor.quant
@@ -111,7 +111,8 @@ class Scales:
         return found
 
     def _join_groups(self, movers: Sequence[Op]) -> None:
-        """What an op moves joins what it makes; of several, only what is not far narrower."""
+        """Joins the inputs of a moving op with its outputs; of several inputs, only those that are
+        not far narrower."""
         for op in movers:
             sources = _moved(op) if len(_moved(op)) == 1 else []
             for tensor in (*sources, *op.outputs):
@@ -171,7 +172,7 @@ class Scales:
 
 
 def _moves(op: Op) -> bool:
-    """True for an op that works in one scale, that of what it makes."""
+    """True for an op that works in one scale, that of its output."""
     return OPS[op.kind].scale == "same"
 
 

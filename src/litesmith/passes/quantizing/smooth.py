@@ -1,9 +1,9 @@
-"""`smooth`: large channels of what a normalization writes are moved into the layers that read it.
+"""`smooth`: large channels of a normalization's output are moved into the layers that read it.
 
-One step has to serve all channels of a tensor, but every output of a layer has a step of its own
-for its weights. So a factor on each channel goes from the gain and the bias of the normalization,
-where it costs nothing, into the columns of the weights behind: Xiao et al., SmoothQuant, 2022. The
-float model computes the same, with no op more.
+One step serves all channels of a tensor, but the weights of every output of a layer have a step of
+their own. So a factor on each channel goes from the gain and the bias of the normalization, where
+it costs nothing, into the columns of the weights behind: Xiao et al., SmoothQuant, 2022. The float
+model computes the same, with no op more.
 """
 
 from collections.abc import Sequence
@@ -50,10 +50,10 @@ class _Group(NamedTuple):
 class Smooth:
     """Move large channels behind a normalization into the weights that read them.
 
-    strength  how much of a channel's size is moved: 0 leaves it to the data, 1 moves it whole into
+    strength  how much of a channel's size is moved: 0 leaves it to the data, 1 moves all of it into
               the weights
-    products  ops whose results have large channels, and no normalization that could take factors:
-              a product in front of the layers does, one op more; as `quantize` names ops
+    products  ops whose results have large channels, and no normalization that could take factors: a
+              product before the layers takes them, one op more; names as for `quantize`
     """
 
     strength: float = 0.5
@@ -96,7 +96,7 @@ class Smooth:
 
 
 def _group(wiring: Wiring, one: Normalization) -> _Group | str:
-    """What takes factors with no op more, or why nothing does."""
+    """The place that takes factors without another op, or the reason why there is none."""
     readers = wiring.readers.get(one.output, [])
     is_read = bool(readers) and one.output not in wiring.graph.outputs
     if not is_read or not all(_is_layer(wiring, op, one.output) for op in readers):
@@ -106,7 +106,7 @@ def _group(wiring: Wiring, one: Normalization) -> _Group | str:
 
 
 def layers_behind(wiring: Wiring, op: Op) -> tuple[Op, ...]:
-    """The dense layers that read what an op writes, and could have a product in front of them."""
+    """The dense layers that read an op's output, and could have a product before them."""
     source = op.outputs[0]
     readers = wiring.readers.get(source, [])
     return tuple(reader for reader in readers if _is_layer(wiring, reader, source))
@@ -163,7 +163,7 @@ def _columns(readers: Sequence[Op]) -> Reals:
 
 
 def _factors(peaks: Reals, columns: Reals, strength: float) -> Reals:
-    """What the channels are divided by; their geometric middle is 1."""
+    """The divisors of the channels; their geometric mean is 1."""
     alive = (peaks > 0) & (columns > 0)
     if not alive.any():
         return np.ones_like(peaks)

@@ -3,7 +3,7 @@
 replace.py         `replace`: ops become one custom op; patterns of ops as text
 rewrite.py         `rewrite`: for accelerators that know only some ops
 rewrite_layers.py  convolutions, fully connected layers, means, pools, sizes
-rewrite_parts.py   what rewrites are made of
+rewrite_parts.py   the building blocks of rewrites
 rewrite_shapes.py  ops that move values
 rewrite_types.py   indices in int32, weights in float
 rewrite_values.py  activations and arithmetic

@@ -34,7 +34,7 @@ class Replace:
     """Put a custom op in the place of others, wherever a pattern is found or by their numbers.
 
     find  a pattern, as in "MUL(x, RELU6(ADD(x, 3)))"; its words become the inputs
-    ops   or numbers of ops of the main graph; what they read becomes the inputs, constants too
+    ops   or numbers of ops of the main graph; their inputs become the op's inputs, constants too
           unless the function of the op takes fewer
     op    the custom op: its name, or a call with inputs and options, as in "Scaled(x, by=2.0)"
     """
@@ -158,7 +158,7 @@ def _deed(ops: Sequence[Op], new: Op) -> str:
     return phrase("{op_name} in place of {kinds}", op_name(new), kinds)
 
 
-# Patterns: what they are made of, and where a graph has them.
+# Patterns: their parts, and their places in a graph.
 
 Number = bool | int | float
 Setting = Number | str
@@ -193,7 +193,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Match:
-    """Where a graph has a pattern: its ops in order, and what its words stand for."""
+    """A match of the pattern: its ops in order, and the meaning of its words."""
 
     root: Op
     ops: tuple[Op, ...]
@@ -251,9 +251,9 @@ def _literal(item: ast.expr) -> Setting | None:
 
 
 def matches(graph: Graph, pattern: Term) -> Iterator[Match]:
-    """Every place where a graph has the pattern, from its first op on; no op is in two of them.
+    """Every match of the pattern in a graph, from its first op on; no op is in two of them.
 
-    What flows inside is read by nobody else.
+    Nobody else reads the values inside a match.
     """
     makers = {tensor: op for op in graph.ops for tensor in op.outputs}
     taken: set[Op] = set()

@@ -24,8 +24,8 @@ from litesmith.passes.rewriting.rewrite_types import Narrowing, unpack
 from litesmith.passes.rewriting.rewrite_values import VALUES
 from litesmith.phrases import phrase
 
-# Every way there is. A name is the kind that goes, with what it becomes or joins where a kind has
-# several ways.
+# Every rewrite. Its name is the kind that goes, followed by the result where a kind has several
+# rewrites.
 WAYS: dict[str, Way] = dict(sorted((VALUES | SHAPES | LAYERS).items()))
 
 
@@ -33,7 +33,7 @@ WAYS: dict[str, Way] = dict(sorted((VALUES | SHAPES | LAYERS).items()))
 class Rewrite:
     """Say the same with other ops, before a model is quantized.
 
-    ops     what is replaced, in this order: a kind as HARD_SWISH, or KIND:WAY as PRELU:MAXIMUM
+    ops     the rewrites, in this order: a kind as HARD_SWISH, or KIND:WAY as PRELU:MAXIMUM
     int32   places and sizes in int64 become int32; the model's own inputs and outputs do not
     unpack  weights in small numbers beside float data become float32 again
     """
@@ -103,7 +103,8 @@ def _made(op: Op, way: Way, near: Around) -> tuple[Op, ...]:
 
 
 def _made_of_half(op: Op, way: Way, near: Around) -> tuple[Op, ...]:
-    """The ops, where float16 constants can be computed with; those handed on stay as they are."""
+    """The ops, where float16 constants can be computed with; constants that are only passed on stay
+    as they are."""
     makers = {t: near.makers[t] for t in op.inputs if t is not None and t in near.makers}
     held = {
         tensor: unpacked_half(tensor, maker.inputs[0])

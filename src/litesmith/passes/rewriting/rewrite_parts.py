@@ -1,4 +1,4 @@
-"""What rewrites are made of: the ops that stand in for one, and what is around it."""
+"""The building blocks of rewrites: the ops that stand in for one, and its surroundings."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -20,7 +20,7 @@ class Unfit(Exception):
 
 
 class Around(NamedTuple):
-    """The graph about an op: what makes each tensor, and who reads it."""
+    """The graph around an op: the producer of each tensor, and its readers."""
 
     makers: Mapping[Tensor, Op]
     uses: Reads
@@ -38,10 +38,10 @@ def around(graph: Graph) -> Around:
 
 
 class Way(NamedTuple):
-    """One way to say an op with others.
+    """One way to express an op by others.
 
-    make    puts the ops in place; none where the op is of another sort than the way is for
-    says    what they are, and by how much their results may differ where they may
+    make    puts the ops in place; puts none where the rewrite does not suit the op
+    says    the ops, and by how much their results may differ where they may
     moves   True where values are only moved, so that quantized ones may be too
     at      the kind that it looks at, where that is not the kind that goes
     """
@@ -53,7 +53,7 @@ class Way(NamedTuple):
 
 
 class Parts:
-    """The ops that stand in for one, in order; `end` writes what that op wrote."""
+    """The ops that stand in for one, in order; `end` writes that op's output."""
 
     def __init__(self, op: Op, near: Around) -> None:
         self._op, self.near = op, near
@@ -62,7 +62,7 @@ class Parts:
     def add(
         self, kind: str, *inputs: Argument, version: int | None = None, **options: Value
     ) -> Tensor:
-        """What one more op makes, named after what all of them make."""
+        """The output of one more op, named after the result of all of them."""
         call = self._call(kind, inputs, version, options)
         last = self._op.outputs[0]
         shape, dtype = self._made(call)
@@ -159,7 +159,7 @@ def floats(tensor: Tensor | None) -> Array | None:
 
 
 def is_half(op: Op) -> bool:
-    """True for what unpacks a float16 constant."""
+    """True for an op that unpacks a float16 constant."""
     source = op.inputs[0] if op.kind == "DEQUANTIZE" else None
     return source is not None and source.is_const and source.dtype == "float16"
 

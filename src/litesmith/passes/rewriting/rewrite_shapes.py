@@ -50,7 +50,7 @@ def _sliced(parts: Parts, source: Tensor, axis: int, begin: int, size: int) -> T
 
 
 def _cut(source: Tensor, axis: int, begin: int, size: int) -> tuple[Array, Array]:
-    """Where a slice along one axis begins and how long it is; −1 is all there is."""
+    """The beginning and the size of a slice along one axis; −1 means the rest of the axis."""
     starts, sizes = [0] * len(source.shape), [-1] * len(source.shape)
     starts[axis], sizes[axis] = begin, size
     return int32(starts), int32(sizes)
@@ -112,7 +112,7 @@ def _strided_slice(parts: Parts, op: Op) -> None:
 
 
 def _bounds(size: int, begin: int, end: int, masks: list[int]) -> tuple[int, int]:
-    """Where a slice of one dimension begins and ends, counted from the front."""
+    """The beginning and the end of a slice of one dimension, counted from the front."""
     from_start, to_end, single = masks
     if single:
         return begin % max(size, 1), begin % max(size, 1) + 1
@@ -121,7 +121,7 @@ def _bounds(size: int, begin: int, end: int, masks: list[int]) -> tuple[int, int
 
 
 def _plain_pad(parts: Parts, op: Op) -> None:
-    """PADV2 with what stands for zero is PAD."""
+    """PADV2 with the code of zero is PAD."""
     filled, source = constant_numbers(given(op, 2)), given(op, 0)
     zero = 0 if source.quant is None else int(source.quant.zero_point.ravel()[0])
     if filled is None or filled.size != 1 or filled.ravel()[0] != zero:
@@ -157,7 +157,7 @@ def _mirrored(parts: Parts, op: Op) -> None:
 
 
 def _without_constants(parts: Parts, op: Op) -> None:
-    """Each constant's place is padded with zeros beside what flows, and the constants are added."""
+    """Pads computed values with zeros in the places of constants, and adds the constants."""
     flowing = [tensor for tensor in op.inputs if tensor is not None and not tensor.is_const]
     if len(flowing) == len(op.inputs) or not flowing:
         return
@@ -171,7 +171,8 @@ def _without_constants(parts: Parts, op: Op) -> None:
 
 
 def _padded_pieces(parts: Parts, op: Op, axis: int) -> tuple[list[Tensor], Array]:
-    """What flows, each with zeros for the constants beside it; and all constants in place."""
+    """The computed values, each with zeros in the places of the constants beside it; and all
+    constants in place."""
     filled = np.zeros(op.outputs[0].shape, np.float32)
     widths: dict[int, list[int]] = {}  # place of what flows -> zeros before and behind it
     waiting = begin = 0

@@ -16,14 +16,14 @@ from litesmith.phrases import phrase
 _LIMITS = np.iinfo(np.int32)
 _UNKNOWN = 2**63
 
-# Kinds whose results are places or sizes of what they read; a free dimension is no longer.
+# Kinds whose results are places or sizes of their input; a free dimension is not longer.
 _SMALL = frozenset({"ARG_MAX", "ARG_MIN", "SHAPE"})
 _MOST_PLACES = 2**30
 
-# Kinds that read places: what they read must fit int32, or there is no such place.
+# Kinds that read places: these must fit int32, or there is no such place.
 _PICKING = frozenset({"GATHER", "GATHER_ND"})
 
-# Kinds that take int32 as they take int64 and make nothing larger than what they read.
+# Kinds that take int32 as they take int64, and whose results are no larger than their inputs.
 _KEEPING = (
     "CAST CONCATENATION EQUAL GREATER GREATER_EQUAL LESS LESS_EQUAL MAXIMUM MINIMUM NOT_EQUAL "
     "ONE_HOT PACK SELECT_V2 SLICE SPLIT STRIDED_SLICE TILE UNPACK"
@@ -35,10 +35,10 @@ _LARGEST = {"bool": 1, "int16": 2**15, "int32": 2**31, "int8": 2**7, "uint8": 2*
 
 
 class Narrowing:
-    """Places and sizes of a graph in int32: which int64 tensors have an int32 twin, how large the
-    numbers in it can be, and the ops so far.
+    """Places and sizes of a graph in int32: which int64 tensors have an int32 twin, how large its
+    numbers can be, and the ops so far.
 
-    What the graph takes and gives keeps its type: CAST stands at its ends.
+    The graph's own inputs and outputs keep their type: CAST stands at the ends.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -112,7 +112,7 @@ class Narrowing:
         return all(t.is_const or t in self._twins for t in tensors)
 
     def _move(self, op: Op) -> None:
-        """The op on int32; what a CAST widened is taken as it was."""
+        """The op on int32; a CAST that only widened is skipped."""
         if op.kind == "CAST" and op.inputs[0] is not None and op.inputs[0].dtype == "int32":
             self._twins[op.outputs[0]] = op.inputs[0]
             self._most[op.outputs[0]] = self._largest(op)
@@ -204,7 +204,7 @@ def unpack(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
 
 
 def _is_packed(tensor: Tensor | None) -> bool:
-    """True for a constant of small integers whose scales stand beside it."""
+    """True for a constant of small integers with scales."""
     if tensor is None or tensor.quant is None or constant_numbers(tensor) is None:
         return False
     return not DTYPES[tensor.dtype].is_float and bool(tensor.quant.scale.size)
@@ -215,7 +215,7 @@ def _flows_float(op: Op) -> bool:
 
 
 def _plain(op: Op) -> Record | None:
-    """The options without what only quantized inputs have."""
+    """The options without those that only quantized inputs have."""
     if op.options is not None and "asymmetric_quantize_inputs" in op.options:
         return op.options.set(asymmetric_quantize_inputs=False)
     return op.options

@@ -1,5 +1,5 @@
-"""Which channels go for a wanted speed: at the least cost by the times of ops, then looked for
-further by what the model's outputs mind, and proven in turns with the whole model."""
+"""Which channels to remove for a wanted speed: first the cheapest by the times of ops, then
+improved by the effect on the model's outputs, and proven in turns with the whole model."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -11,21 +11,21 @@ from litesmith.passes.shrinking.channel_loss import Float64s
 from litesmith.passes.shrinking.channel_times import WidthTimes
 from litesmith.units import number_text
 
-# What the model minds with some levels of its units; less is better.
+# The loss in the model's outputs with some levels of its units; less is better.
 Judge = Callable[[Sequence[int]], float]
 
-# How many times as fast as the whole model one with some levels runs, measured.
+# The measured speed-up over the whole model with some levels.
 Proof = Callable[[Sequence[int]], float]
 
-# Missed by less than this share, a speed is reached: so much differs from run to run. Beyond it by
-# more than that, more was given for the speed than was asked.
+# A speed missed by less than the first share counts as reached: runs differ by as much. A speed
+# exceeded by more than the second share gave away more than was asked for.
 _NEAR, _BEYOND = 0.01, 0.02
 
-# So often times are corrected by what was measured, before the search and within it.
+# How often times are corrected by measurements, before the search and within it.
 _MOST_PROOFS, _MOST_SEARCHES = 3, 3
 
-# A unit changes by at most one in so many of its levels; beside it, each other one is free to gain
-# channels with this chance.
+# The largest change of a unit, as a divisor of its number of levels; and the chance that another
+# unit is free to gain channels meanwhile.
 _FARTHEST, _FREED = 5, 0.3
 
 
@@ -44,8 +44,8 @@ def choose_levels(
     judge: Judge | None = None,
     tries: int = 0,
 ) -> ChosenLevels:
-    """Levels with which the model is measured to be so many times as fast, and little more, at the
-    least cost; with a judge, the best of so many tries."""
+    """The cheapest levels with which the model is measured to reach the speed-up, and little more;
+    with a judge, the best of many tries."""
     target, none = times.whole / speedup, [0] * len(costs)
     found: list[ChosenLevels] = []
 
@@ -93,7 +93,8 @@ def _is_near(one: ChosenLevels, speedup: float) -> bool:
 
 
 def _best(found: Sequence[ChosenLevels], speedup: float, minded: Judge) -> ChosenLevels:
-    """What is minded least of all that is fast enough; the fastest where nothing is."""
+    """The choice with the least loss among those that are fast enough; the fastest where
+    none is."""
     enough = [one for one in found if one.times_as_fast >= speedup * (1 - _NEAR)]
     if not enough:
         return max(found, key=lambda one: one.times_as_fast)
@@ -142,7 +143,7 @@ def _given_back(
     levels: list[int],
     fixed: frozenset[int],
 ) -> list[int]:
-    """Levels without what the time does not ask for, where most is lost first."""
+    """Returns channels that the time does not require to remove, the most costly losses first."""
     for unit in sorted(range(len(costs)), key=lambda u: -float(costs[u][levels[u]])):
         if unit not in fixed and levels[unit]:
             fits = np.flatnonzero(times.along(levels, unit)[: levels[unit] + 1] <= target)
@@ -151,8 +152,8 @@ def _given_back(
 
 
 class _Search:
-    """Levels that the outputs mind less, no slower: one unit gets another level at random, the
-    others make up for the time; what is better stays."""
+    """Searches for levels with less loss at the same speed: one unit gets another level at random,
+    and the others make up for the time; improvements stay."""
 
     def __init__(
         self,
@@ -166,14 +167,14 @@ class _Search:
         self._random = np.random.default_rng(0)
 
     def minded(self, levels: Sequence[int]) -> float:
-        """What the outputs mind, asked once."""
+        """The loss in the outputs, computed once."""
         asked = tuple(levels)
         if asked not in self._known:
             self._known[asked] = self._judge(asked)
         return self._known[asked]
 
     def best(self, starts: Sequence[list[int]], target: float, tries: int) -> list[int]:
-        """The best of the starts, as far as they are fast enough, and of what is tried."""
+        """The best of the starts, as far as they are fast enough, and of all tries."""
         best = min((self._reaching(levels, target) for levels in starts), key=self.minded)
         for _ in range(tries):
             try:
@@ -189,7 +190,8 @@ class _Search:
         return _given_back(self._costs, self._times, target, list(levels), frozenset())
 
     def _beside(self, levels: Sequence[int], target: float) -> list[int]:
-        """Others near by: one unit a little wider or narrower, some others free to be wider."""
+        """A neighbouring choice: one unit a little wider or narrower, some others free to
+        be wider."""
         random = self._random
         unit = int(random.integers(len(levels)))
         lower: list[int] = []

@@ -28,7 +28,7 @@ class _Cut:
         }
 
     def left(self, tensor: Tensor, axis: int, span: slice = slice(None)) -> int:
-        """How many positions are left along an axis, or along a part of it."""
+        """The number of positions left along an axis, or along a part of it."""
         return int(self.kept[tensor][axis][span].sum())
 
     def is_cut(self, tensor: Tensor) -> bool:
@@ -65,7 +65,7 @@ def without(model: Model, channels: Channels, gone: Collection[int]) -> Model:
 
 
 def _asked(op: Op, cut: _Cut, written: Mapping[Tensor, Op]) -> dict[Op, Op]:
-    """The op, and what puts its sizes together, asking for what is left."""
+    """The op, and the ops that compute its sizes, adapted to what is left."""
     (result,) = op.outputs
     sizes = asked_sizes(op, written)
     left = [

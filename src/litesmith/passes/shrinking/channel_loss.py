@@ -1,8 +1,8 @@
-"""What layers lose with channels that they read, and how the others make up for it.
+"""What layers lose without channels that they read, and how the others make up for it.
 
-A channel that goes is put together from those that stay as well as a linear function can; its part
-of the weights goes to theirs, and what is constant about it to the bias. How channels vary
-together, their moments, is seen on samples.
+A removed channel is replaced by the best linear function of those that stay; its share of the
+weights goes to theirs, and its constant part to the bias. How channels vary together, their
+moments, is observed on samples.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -37,14 +37,14 @@ _MOST_WORK = 2e11
 _LEAST_SAMPLES, _MOST_SAMPLES = 32, 2048
 _MOST_BYTES = 256_000_000
 
-# Of a tensor, so many places a sample are enough.
+# The number of places per sample that suffice for a tensor.
 _MOST_PLACES = 1024
 
-# Beyond so many channels, and with fewer rows a channel than that, only their own variance counts.
+# With more channels than this, or fewer rows per channel, only the channels' own variances count.
 _MOST_CHANNELS = 2048
 _ROWS_A_CHANNEL = 4
 
-# Added to every variance, as a part of their mean: what was seen is not all there is.
+# Added to every variance, relative to their mean: the samples do not show everything.
 _RIDGE = 1e-3
 
 
@@ -60,7 +60,7 @@ class Moments(NamedTuple):
 
 
 def some_samples(model: Model, tools: Tools) -> list[tuple[Array, ...]]:
-    """Samples that are chosen and ordered by what they hold."""
+    """Samples chosen and ordered by their contents."""
     work = max(sum(map(op_macs, model.main.ops)), 1)
     size = max(sum(t.nbytes for t in model.main.inputs), 1)
     most = min(int(np.clip(_MOST_WORK / work, _LEAST_SAMPLES, _MOST_SAMPLES)), _MOST_BYTES // size)
@@ -79,7 +79,7 @@ def moments(
     samples: Sequence[tuple[Array, ...]],
     tools: Tools,
 ) -> dict[Tensor, Moments]:
-    """Of some tensors of the main graph, each as rows of so many values."""
+    """The moments of some tensors of the main graph, each as rows of this many values."""
     tensors = [t for t in wanted if not t.is_const and t not in model.main.inputs]
     exposed = with_main(model, regraph(model.main, outputs=tensors))
     sums = {t: _MomentSums(wanted[t]) for t in tensors}
@@ -137,13 +137,13 @@ _MOST_ZEROS = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """A layer that reads channels which may go.
+    """A layer that reads channels which may be removed.
 
-    classes  of the values that it reads
+    classes  the classes of the values that it reads
     filters  the classes that it writes
-    matrix   its weights, a column for each of them; rows are filters, each with all its places
-    seen     what it reads; the covariance is a guess by the weights where there is no data
-    share    what an error of its output counts: one over all that it varies
+    matrix   its weights, a column for each class; rows are filters, each with all its places
+    seen     the moments of its input; without data, the covariance is a guess by the weights
+    share    the weight of an error in its output: one over its total variance
     """
 
     layer: Layer
@@ -155,7 +155,7 @@ class Reader:
 
 
 def readers_of(graph: Graph, channels: Channels) -> list[Layer]:
-    """The layers that mix channels of which some may go."""
+    """The layers that mix channels some of which may be removed."""
     return [
         layer
         for op, layer in layers_of(graph).items()
@@ -196,7 +196,7 @@ def is_sparse(weights: Float64s) -> bool:
 
 
 class Loss:
-    """What one layer loses while channels that it reads go, one after the other."""
+    """The loss of one layer while channels that it reads are removed one after the other."""
 
     def __init__(self, of: Reader) -> None:
         self._share, self._classes = of.share, of.classes
@@ -206,7 +206,7 @@ class Loss:
         self._variance = of.seen.variance
 
     def of_each(self, classes: Numbers) -> Float64s:
-        """What it would lose with each of these classes, which are sorted."""
+        """The loss without each of these classes, which are sorted."""
         places = np.searchsorted(classes, self._classes).clip(max=len(classes) - 1)
         read = classes[places] == self._classes
         left = self._variance
@@ -261,7 +261,7 @@ def _changed(of: Reader, left: Layer, gone: Collection[int]) -> dict[Op, Op]:
 
 
 def _places(op: Op) -> int:
-    """How many outputs a layer spreads the places of its filters over."""
+    """The number of outputs over which a layer spreads the places of its filters."""
     if not OPS[op.kind].spreads or op.options is None:
         return 1
     return op.options.integer("stride_h") * op.options.integer("stride_w")

@@ -1,8 +1,8 @@
-"""Layers of a model without channels, fitted to what they gave before.
+"""Layers of a model without some channels, fitted to their former outputs.
 
-Each layer in turn is given the weights that make of its inputs, as they are by then, most of what
-the same layer gave in the whole model: of all inputs that its filters see at once. Where an
-activation cuts off what a layer gives, nothing is wrong with values that both cut off.
+Each layer in turn gets the weights that best reproduce, from its present inputs, the outputs of the
+same layer in the whole model, using all inputs that its filters see at once. Where an activation
+cuts off outputs, two values that are both cut off are equal.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -31,16 +31,17 @@ _MOST_WORK = 2.5e12
 _LEAST_SAMPLES, _MOST_SAMPLES = 16, 2048
 _MOST_PARTS = 12
 
-# Few places of many images tell more than many of few (ResNet-8 at 1.3 times the speed: 5.8 pt are
-# lost with 32 of 1,024, 7.1 with 128 of 512), and all of them take no more bytes. Of a layer
-# with more weights a filter, or with fewer rows a weight, nothing sure can be said.
+# A few places of many images tell more than many places of few (ResNet-8 at 1.3 times the speed:
+# 5.8 pt are lost with 32 of 1,024, 7.1 with 128 of 512); all of them take at most this many bytes.
+# Nothing certain can be said of a layer with more weights per filter than the third number, or with
+# fewer rows per weight than the fourth.
 _MOST_PLACES, _MOST_BYTES = 32, 400_000_000
 _MOST_WEIGHTS = 1152
 _ROWS_A_WEIGHT = 8
 
 _RIDGE = 1e-3
 
-# So often a layer is fitted anew to what its activation lets through by then: some let all.
+# How often a layer is refitted to what its activation lets through; and the range of no activation.
 _ROUNDS, _ALL = 6, (-inf, inf)
 
 
@@ -48,9 +49,9 @@ _ROUNDS, _ALL = 6, (-inf, inf)
 class _Fit:
     """A layer of the whole model that can be fitted.
 
-    beside  where its output is only added to something: the place of the op that adds, and of what
-            is added among its inputs. The layer is to make up for what is wrong with that too
-    clamps  what the activation lets through
+    beside  where its output is only added to something: the place of the adding op, and of the
+            other term among its inputs. The layer makes up for errors of that term too
+    clamps  the range that the activation lets through
     """
 
     place: int
@@ -59,14 +60,14 @@ class _Fit:
     clamps: tuple[float, float]
 
     def read(self, ops: Sequence[Op]) -> list[Tensor]:
-        """What is to be seen of it, in the whole model or in what is left."""
+        """The tensors to observe for the layer, in the whole model or in what is left of it."""
         place, at = self.beside or (self.place, self.layer.data_at)
         tensors = ops[self.place].inputs[self.layer.data_at], ops[place].inputs[at]
         return [t for t in tensors if t is not None]
 
 
 class Refit:
-    """What the layers of a model give on some samples, to which others can be fitted."""
+    """The outputs of a model's layers on some samples, to which other layers can be fitted."""
 
     def __init__(
         self, model: Model, may_fit: Callable[[Layer], bool], samples: Samples, tools: Tools
@@ -90,7 +91,7 @@ class Refit:
         self._wanted = self._given_by(model) if parts else []
 
     def _given_by(self, model: Model) -> list[Float32s]:
-        """What each layer gives in the whole model before its activation: rows of channels."""
+        """The output of each layer in the whole model before its activation: rows of channels."""
         found: list[list[Float32s]] = [[] for _ in self._fits]
         tensors = [t for one in self._fits for t in one.read(model.main.ops)]
         with _giving(model, tensors, self._tools) as run:
@@ -104,7 +105,7 @@ class Refit:
         return [np.concatenate(rows) for rows in found]
 
     def _added(self, one: _Fit, values: Array) -> Float32s:
-        """What the output is added to, in the places that are looked at."""
+        """The other term of the addition, in the places that are observed."""
         if one.beside is None:
             return np.zeros((1, 1), np.float32)
         rows = values.reshape(-1, values.shape[-1])
@@ -128,7 +129,8 @@ class Refit:
     def _read(
         self, small: Model, some: Sequence[_Fit], left: Sequence[Layer]
     ) -> list[tuple[Float32s, Float32s]]:
-        """What each of some layers reads by now, and what its output is added to."""
+        """The present input of each of some layers, and the other term of the addition
+        behind it."""
         rows: list[list[Float32s]] = [[] for _ in some]
         added: list[list[Float32s]] = [[] for _ in some]
         tensors = [t for one in some for t in one.read(small.main.ops)]
@@ -148,7 +150,7 @@ class Refit:
 
 
 def _can_fit(layer: Layer, graph: Graph) -> bool:
-    """True where data can tell a layer's weights, and what it reads may have changed."""
+    """True where data can determine a layer's weights, and its input may have changed."""
     weights, data = real_values(layer.weight), layer.data
     if data.is_const or data in graph.inputs or is_sparse(weights):
         return False
@@ -160,8 +162,8 @@ def _can_fit(layer: Layer, graph: Graph) -> bool:
 def _solved(
     left: Layer, rows: Float32s, wanted: Float32s, added: Float32s, clamps: tuple[float, float]
 ) -> dict[Op, Op]:
-    """The layer with weights that make most of what is wanted of such rows, beside what is added
-    before something is cut off."""
+    """The layer with the weights that best reproduce the wanted outputs of such rows, together with
+    the term that is added before values are cut off."""
     size = rows.shape[1]
     if len(rows) < _ROWS_A_WEIGHT * size or not np.isfinite(rows).all():
         return {}
@@ -199,7 +201,8 @@ def _giving(model: Model, tensors: Sequence[Tensor], tools: Tools) -> Generator[
 
 
 def _beside(graph: Graph, op: Op) -> tuple[int, int] | None:
-    """Where a layer's output is added to something that is computed before it."""
+    """The place of an op that adds the layer's output to an earlier value, and of that value among
+    its inputs."""
     result = op.outputs[0]
     readers = [place for place, other in enumerate(graph.ops) if result in other.inputs]
     if len(readers) != 1 or op.option("fused_activation_function") not in (None, "NONE"):
@@ -214,7 +217,7 @@ def _beside(graph: Graph, op: Op) -> tuple[int, int] | None:
 
 
 def _clamps(graph: Graph, op: Op) -> tuple[float, float]:
-    """What passes the activation of a layer, or of the addition behind it."""
+    """The range that passes the activation of a layer, or of the addition behind it."""
     beside = _beside(graph, op)
     last = op if beside is None else graph.ops[beside[0]]
     name = last.option("fused_activation_function")
@@ -226,7 +229,7 @@ def _matrix(layer: Layer) -> Float32s:
 
 
 def _rows(layer: Layer, values: Array, most: int) -> Float32s:
-    """What each output of a layer is computed from."""
+    """The inputs behind each output of a layer."""
     options = layer.op.options
     if OPS[layer.op.kind].is_dense or options is None:
         return values.reshape(-1, layer.weight.shape[-1]).astype(np.float32)

@@ -1,10 +1,10 @@
-"""Which positions of which tensors are one and the same channel, by a rule for each kind of op.
+"""Which positions of which tensors are one channel, by a rule for each kind of op.
 
-Every position along every axis of every tensor has a number. Ops say which numbers belong
+Every position along every axis of every tensor has a number. Ops determine which numbers belong
 together: an addition joins its inputs position by position, a convolution joins its filters with
-the channels of its output. What is joined is one class: it can only be removed everywhere at once.
-What an op needs as it is, and all that an unknown op touches, is pinned: a rule raises ValueError
-where it cannot say.
+the channels of its output. Joined numbers are one class: it can only be removed everywhere at once.
+Positions that an op needs unchanged, and all that an unknown op touches, are pinned: a rule raises
+ValueError where it cannot decide.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,8 +32,8 @@ Numbers = NDArray[np.int64]
 class Channels:
     """The classes of a graph's channels.
 
-    places  of every tensor, for each axis: the class of each position
-    pinned  the classes that cannot go, and what they are pinned by
+    places  for every tensor and each of its axes: the class of each position
+    pinned  the classes that cannot be removed, each with the reason
     """
 
     places: Mapping[Tensor, tuple[Numbers, ...]]
@@ -180,7 +180,7 @@ def _flat(joins: Joins, tensor: Tensor, axes: Sequence[int]) -> Numbers:
 
 
 def _unflat(joins: Joins, numbers: Numbers, tensor: Tensor, axes: Sequence[int]) -> None:
-    """A row of numbers in several axes; those that differ in all but the last are one."""
+    """A row of numbers in several axes; numbers that differ in all but the last axis are one."""
     last = max(axis for axis in axes if tensor.shape[axis] > 1 or axis == axes[0])
     if others := [axis for axis in axes if axis != last]:
         joins.pin(tensor, *others)
@@ -233,7 +233,7 @@ def _blocks(joins: Joins, deep: Tensor, wide: Tensor) -> None:
 
 
 def _windows(joins: Joins, op: Op) -> None:
-    """All but the last axis is computed with; the last one is passed on."""
+    """All axes but the last are computed with; the last one is passed on."""
     source, result = tensor_at(op.inputs, 0), op.outputs[0]
     joins.join(joins.of(source), joins.of(result))
     for tensor in (source, result):
@@ -257,7 +257,7 @@ def _others(joins: Joins, a: Tensor, b: Tensor, axis: int) -> None:
 
 
 def _split(joins: Joins, op: Op) -> None:
-    """The parts stay as large as each other, so what goes from one goes from all."""
+    """The parts keep equal sizes, so a channel removed from one is removed from all."""
     source = tensor_at(op.inputs, 1)
     axis = from_front(integer_at(op.inputs, 0), len(source.shape))
     rows = joins.of(source, axis).reshape(len(op.outputs), -1)
@@ -301,7 +301,7 @@ def _strided_slice(joins: Joins, op: Op) -> None:
 
 
 def _pad(joins: Joins, op: Op) -> None:
-    """What is added is a channel like others."""
+    """Added positions are channels like others."""
     source, result = tensor_at(op.inputs, 0), op.outputs[0]
     widths = np.reshape(integers_at(op.inputs, 1), (-1, 2))
     for axis, before in enumerate(widths[:, 0].tolist()):
@@ -310,7 +310,7 @@ def _pad(joins: Joins, op: Op) -> None:
 
 
 def _mirror_pad(joins: Joins, op: Op) -> None:
-    """What is added repeats other channels: none of these can go alone."""
+    """Added positions repeat other channels: none of these can be removed alone."""
     _pad(joins, op)
     widths = np.reshape(integers_at(op.inputs, 1), (-1, 2))
     for axis in np.flatnonzero(widths.sum(axis=1)).tolist():

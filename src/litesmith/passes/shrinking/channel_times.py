@@ -1,8 +1,8 @@
-"""What a run of a model takes at other widths: every op at each width, measured on a target.
+"""The time of a model's run at other widths: every op at each width, measured on a target.
 
-Models with channels gone are profiled whole, so that each op runs where it will run. Units that an
-op reads or writes together go in turns, then all at once: that tells an op's time by the width of
-what it reads, of what it writes, and of both.
+Models without some channels are profiled as a whole, so that each op runs where it will run. Units
+that an op reads or writes together are narrowed in turns, then all at once: this separates an op's
+time by the width of its input, of its output, and of both.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,15 +19,16 @@ from litesmith.passes.shrinking.channel_units import Unit
 # The microseconds of every op of a model's main graph, and last of a run outside them.
 OpTimes = Callable[[Model], Sequence[float]]
 
-# Units are measured at so many widths below their own; between them time grows evenly.
+# The number of widths at which a unit is measured, below its own; between them time grows evenly.
 _WIDTHS = 15
 
-# Both widths of an op at once may save this many times less, or more, than each by itself tells.
+# Narrowing both widths of an op may save at most this many times less, or more, than the two
+# savings suggest.
 _MOST_JOINT = 4.0
 
 
 class _Timed(NamedTuple):
-    """What ops took in the whole model and, beside it, in one with narrower units."""
+    """The times of ops in the whole model and, beside it, in a model with narrower units."""
 
     whole: Float64s
     narrow: Float64s
@@ -73,13 +74,13 @@ class WidthTimes:
         return float(self._base.sum())
 
     def of(self, levels: Sequence[int]) -> float:
-        """Of a run with these levels."""
+        """The time of a run with these levels."""
         ops = (self._op(op, levels) for op, some in enumerate(self._touched) if some)
         fixed = [not some for some in self._touched] + [True]
         return float(self._base[fixed].sum()) + sum(float(one[0]) for one in ops)
 
     def along(self, levels: Sequence[int], unit: int) -> Float64s:
-        """Of a run with each level of one unit, the others as they are."""
+        """The times of a run with each level of one unit, the others unchanged."""
         every = np.arange(len(self._units[unit].levels), dtype=np.float64)
         now = self.of(levels)
         before = sum(float(self._op(op, levels)[0]) for op in self._readers[unit])
@@ -89,8 +90,8 @@ class WidthTimes:
         return now - before + after
 
     def _table(self, runs: "Sequence[_Timed]") -> Float64s:
-        """A row for each of the widths: what ops take, at the speed that the machine usually has.
-        Less work never takes longer: what seems so is chance."""
+        """A row for each width: the times of ops, scaled to the machine's usual speed. Less work
+        never takes longer: where it seems to, that is chance."""
         usual = float(self._base.sum())
         rows = [one.narrow * (usual / max(float(one.whole.sum()), 1e-9)) for one in runs]
         return np.minimum.accumulate(np.array([self._base, *rows]), axis=0)
@@ -106,7 +107,7 @@ class WidthTimes:
         moving: int | None = None,
         every: Float64s | None = None,
     ) -> Float64s:
-        """What an op takes; where a unit moves, at each of its levels."""
+        """The time of an op; where a unit moves, at each of its levels."""
         base = max(float(self._base[op]), 1e-9)
         time: Float64s = np.full(1, base)
         nearest: Float64s = np.full(1, np.inf)
@@ -121,7 +122,8 @@ class WidthTimes:
         return time
 
     def _joint(self, op: int, base: float) -> Float64s:
-        """What all units of an op together save, as a part of what each by itself tells."""
+        """The saving of all units of an op together, relative to the sum of their separate
+        savings."""
         found = self._all[:, op] / base
         for unit in self._touched[op]:
             rows = self._alone[unit][:, op] / base
@@ -150,7 +152,7 @@ def _all_of(*groups: Iterable[Tensor | None]) -> Iterable[Tensor]:
 
 
 def _colours(touched: Sequence[tuple[int, ...]], count: int) -> list[int]:
-    """A number for each unit; those of one op have different ones."""
+    """A colour for each unit; units of one op have different colours."""
     beside: Mapping[int, set[int]] = {unit: set() for unit in range(count)}
     for some in touched:
         for unit in some:

@@ -13,10 +13,10 @@ from litesmith.passes.core.layers import layers_of
 from litesmith.passes.shrinking.channel_loss import Float64s, Loss, Reader
 from litesmith.passes.shrinking.channel_rules import RULES, Channels, Numbers
 
-# Layers that lose channels: the rules know what else goes with these.
+# The layers that lose channels; the rules tell what else goes with these.
 LAYERS = frozenset(kind for kind in RULES if OPS[kind].channel_axes)
 
-# So many times the channels of a unit are put in order anew as they go.
+# How often the remaining channels of a unit are reordered while channels are removed.
 _ROUNDS = 64
 
 
@@ -24,9 +24,10 @@ _ROUNDS = 64
 class Unit:
     """Channels that layers write side by side.
 
-    order   the classes, those that may go first at the front; `staying` others never go
-    losses  what has been lost with the first so many of them
-    levels  how many may be gone: what is left are multiples of what kernels work on at once
+    order   the classes in the order of removal; `staying` further ones are never removed
+    losses  the total loss after each removal
+    levels  the possible numbers of removed classes: multiples of what kernels process at once
+            remain
     """
 
     name: str
@@ -87,8 +88,8 @@ class Work:
 def find_units(
     graph: Graph, channels: Channels, readers: Sequence[Reader], *, finely: bool = False
 ) -> list[Unit]:
-    """Every set of channels of which some may go; finely where measured times say what it brings,
-    else so that what is left suits the kernels."""
+    """Every set of channels some of which may be removed; `finely` where measured times show the
+    gain, otherwise so that the rest suits the kernels."""
     axes, grain = _free_axes(channels), _fine_grain if finely else _grain
     found = (_unit(one, axes, readers, grain(one.width)) for one in _together(graph, channels))
     return [unit for unit in found if len(unit.levels) > 1]
@@ -127,7 +128,7 @@ def _together(graph: Graph, channels: Channels) -> list[_Set]:
 
 
 def _free_axes(channels: Channels) -> list[frozenset[int]]:
-    """Each set of classes along an axis of which one at least must stay."""
+    """Each set of classes along an axis of which at least one must stay."""
     unique = {frozenset(axis.tolist()) for axes in channels.places.values() for axis in axes}
     return [one for one in unique if one and not one & channels.pinned.keys()]
 
@@ -167,22 +168,22 @@ def _next(left: Numbers, each: Float64s, axes: Sequence[set[int]], most: int) ->
 
 
 def _levels(movable: int, staying: int, grain: int) -> tuple[int, ...]:
-    """How many classes may be gone, from none on."""
+    """The possible numbers of removed classes, from none on."""
     count = movable + staying
     gone = {count - kept for kept in range(grain, count, grain)} | {0}
     return tuple(sorted(g for g in gone if g <= movable))
 
 
 def _grain(width: int) -> int:
-    """What is left of so many channels is a multiple of this.
+    """The number of remaining channels is a multiple of this.
 
-    Kernels compute 16 outputs at once where registers are wide, 8 elsewhere: 36 take as long as
-    48. A layer of few channels would have no choice then, and its readers gain by every single one.
+    Kernels compute 16 outputs at once where registers are wide, 8 elsewhere: 36 take as long as 48.
+    A layer of few channels would have no choice then, and its readers gain by every single one.
     """
     return 16 if width >= 64 else 8 if width >= 32 else 4 if width >= 16 else 2 if width >= 8 else 1
 
 
 def _fine_grain(width: int) -> int:
-    """The same as a power of 2 up to 16, of which 16 or more fit: what writes fewer channels gains
-    at some of these widths only, but what reads them gains at each."""
+    """A finer grain, a power of 2 up to 16, of which 16 or more fit: the writer of fewer channels
+    gains at some of these widths only, but their readers gain at each."""
     return 1 << min(max(width // 16, 1).bit_length() - 1, 4)

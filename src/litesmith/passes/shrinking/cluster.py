@@ -35,7 +35,7 @@ _LEAST_K, _MOST_K = 2, 256
 # A book of so few numbers would be most of them.
 _LEAST_WEIGHTS = 64
 
-# Means are taken from so many samples.
+# The number of samples behind the means.
 _RESTORING = 256
 
 

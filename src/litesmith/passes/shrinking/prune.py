@@ -47,8 +47,8 @@ _LEAST_WEIGHTS = 256
 # A layer on the model's own input with so few channels is the eye of the model.
 _FEW_CHANNELS = 4
 
-# Errors are measured on so many samples, at these shares of zeros, with so many models opened, and
-# so much work done at the most; where that is not enough, at fewer shares.
+# The number of samples for measuring errors, the shares of zeros to measure at, the number of
+# models to open, and the work limit; where these do not suffice, fewer shares are measured.
 _SAMPLES = 32
 _SHARES = (0.5, 0.8, 0.9, 0.65, 0.3)
 _MOST_OPENED = 100
@@ -57,10 +57,10 @@ _MOST_MACS = 1_000_000_000_000
 # Nothing can be this many times as fast.
 _MOST_SPEEDUP = 100
 
-# What is lost is put back by so many samples.
+# The number of samples by which losses are restored.
 _RESTORING = 256
 
-# However little a layer seems to matter, it keeps this part of what layers keep on average.
+# However little a layer seems to matter, it keeps this share of what layers keep on average.
 _LEAST_KEPT = 0.25
 
 
@@ -68,20 +68,19 @@ _LEAST_KEPT = 0.25
 class Prune:
     """Make the weights zero that matter least, each layer by how much it can stand.
 
-    With data, what a layer can stand is measured at the model's results, and the weights that are
-    left, and the biases, are solved to make up for those that went; without, the weights alone
-    decide.
+    With data, what a layer can stand is measured by the model's results, and the remaining weights
+    and biases are solved to make up for the missing ones; without data, the weights alone decide.
 
     sparsity    the share of zeros among all weights that are pruned
     block       1x1: single weights; 1x4: four neighbouring inputs of an output, which a runtime can
-                skip; 2:4: two of each four; channels: whole ones, which go from the model
-    speedup     of channels, in place of sparsity: how many times as fast a run is to be. Widths are
-                chosen by what every layer takes at each width, measured on the target
+                skip; 2:4: two of each four; channels: whole ones, which are removed from the model
+    speedup     for channels, in place of sparsity: how many times as fast a run should be. Widths
+                are chosen by the time of every layer at each width, measured on the target
     on          the target of speedup
-    schedule    constant: all zeros come before the tuning, and what is left is solved to make up
-                for them; gradual: they come during the tuning, which has to be a long one
+    schedule    constant: all zeros come before the tuning, and the rest is solved to make up for
+                them; gradual: they come during the tuning, which has to be a long one
     keep, only  ops to leave alone, or the only ones to prune, as for `quantize`
-    tune        tune the weights that are left: true, false, or where it can be done
+    tune        tune the remaining weights: true, false, or where it can be done
     """
 
     sparsity: float = 0.5
@@ -348,7 +347,7 @@ def _measured(seen: _Given, parts: Sequence[Prunable], curves: Sequence[Curve]) 
 
 
 def _one_shot(seen: _Given, parts: Sequence[Prunable]) -> tuple[Model, list[Skip]]:
-    """The model without what is to go, and with what the data can put back."""
+    """The model after all removals, with the losses restored as far as the data allows."""
     model, tools, data = seen
     fewer = {part.weight: part.pruned() for part in parts}
     if all(np.array_equal(old.values(), new.values()) for old, new in fewer.items()):
@@ -374,7 +373,7 @@ def _masks(parts: Sequence[Prunable]) -> Masks:
 
 
 def _lines(model: Model, after: Model, parts: Sequence[Prunable]) -> tuple[str, ...]:
-    """What became of each weight, counted in the result; raises where zeros are missing."""
+    """The outcome for each weight, counted in the result; raises where zeros are missing."""
     before, results = layers_of(model.main), list(layers_of(after.main).values())
     by_op = dict(zip(before, results, strict=True))
     lines: list[str] = []

@@ -21,15 +21,15 @@ Sample = tuple[Array, ...]
 
 
 class Picked(NamedTuple):
-    """Some samples, chosen and sorted by what they hold: the order in which they were given does
-    not matter. The places of all of them, and the numbers of the first few."""
+    """Some samples, chosen and sorted by their contents, so that the given order does not matter:
+    the places of all of them, and the numbers of the first few."""
 
     places: list[int]
     samples: list[Sample]
 
 
 def picked(tools: Tools, model: Model, most: int, held: int = 0) -> Picked:
-    """At most so many samples, the first `held` of them with their numbers."""
+    """At most `most` samples, the first `held` of them with their numbers."""
     ranks: list[tuple[bytes, int]] = []
     first: dict[tuple[bytes, int], Sample] = {}
     for place, arrays in enumerate(tools.samples(model)):
@@ -59,8 +59,7 @@ def input_sizes(
 
 
 def weight_sizes(layer: Layer, sizes: Floats | None) -> Array | None:
-    """The size of what each weight is multiplied with, to broadcast with the weight; None where
-    it is not known."""
+    """The size of each weight's input, to broadcast with the weight; None where it is unknown."""
     shape, row = layer.weight.shape, OPS[layer.op.kind]
     if sizes is None or not np.isfinite(sizes).all():
         return None
@@ -80,7 +79,7 @@ class Judge:
         self._wanted = self._run(model)
 
     def error(self, replaced: Mapping[Tensor, Tensor]) -> float:
-        """The mean square of the error in that of the results, the worst end counts."""
+        """The mean square of the error relative to that of the results; the worst output counts."""
         graph = rewrite(self._model.main, tensors=replaced)
         got = self._run(with_main(self._model, graph))
         return max(map(_noise, self._wanted, got), default=0.0)
@@ -117,7 +116,7 @@ def _ends(graph: Graph) -> list[Tensor]:
 def _results(
     model: Model, tensors: Sequence[Tensor], tools: Tools, samples: Sequence[Sample]
 ) -> Iterator[list[Array]]:
-    """What some tensors of the main graph are, sample by sample."""
+    """The values of some tensors of the main graph, sample by sample."""
     inputs = model.main.inputs
     computed = [t for t in tensors if t not in inputs and not t.is_const]
     fixed = {t: t.values() for t in tensors if t.is_const}

@@ -1,7 +1,7 @@
 """Whole channels removed: smaller tensors, fewer multiply-accumulates.
 
-Channels go where they cost the model least for the work that they save. What the layers lose is
-computed from what they read; how much the model minds is measured at its outputs.
+Channels are removed where they cost the model least for the work that they save. The loss of a
+layer is computed from its inputs; the effect on the model is measured at its outputs.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -39,14 +39,14 @@ from litesmith.units import factor_text, percent_text, plain
 _MOST_WORK = 4e10
 _LEAST_SAMPLES, _MOST_SAMPLES = 4, 64
 
-# Measured is with so much of each unit gone.
+# The shares of each unit that are removed for the measurements.
 _PROBED = (0.25, 0.5, 0.75)
 
-# How much more, or less, than computed the model may be taken to mind.
+# The largest factor between the computed and the measured effect on the model.
 _MOST_SCALE = 8.0
 
-# Where training follows, what it has left to learn with counts more than what is lost at once: by
-# this power. ResNet-8 at 60 % of its work, after ten epochs: 82.0 % right without, 83.2 % with.
+# Where training follows, the remaining capacity counts more than the immediate loss, by this power.
+# ResNet-8 at 60 % of its work, after ten epochs: 82.0 % right without, 83.2 % with.
 _TO_LEARN_WITH = 0.75
 
 # So many other widths are tried by what the outputs mind, at so many multiply-accumulates in all.
@@ -59,7 +59,7 @@ _TRIED_SAMPLES, _MOST_JUDGING = 512, 1024
 
 
 class SpeedGoal(NamedTuple):
-    """How many times as fast as before a run is to be, and on which target."""
+    """The wanted speed-up of a run, and its target."""
 
     times: float
     on: str
@@ -71,11 +71,11 @@ def remove_channels(
     context: Context,
     ops: set[Op],
 ) -> Change:
-    """The model with at least this share of its multiply-accumulates gone, or this much faster, and
+    """The model without at least this share of its multiply-accumulates, or with this speed-up, and
     little more.
 
-    Channels that layers outside of `ops` write stay. With data, the layers that are left are
-    fitted to what they gave before.
+    Channels that layers outside of `ops` write stay. With data, the remaining layers are fitted to
+    their former outputs.
     """
     _check(wanted, context)
     _refuse_quantized(model)
@@ -110,7 +110,7 @@ def remove_channels(
 
 
 def _blended(costs: Sequence[Float64s], weights: Sequence[Float64s]) -> list[Float64s]:
-    """Costs of which what goes from the weights is a part."""
+    """Costs that include the loss of weights."""
     return [
         cost ** (1 - _TO_LEARN_WITH) * weight**_TO_LEARN_WITH
         for cost, weight in zip(costs, weights, strict=True)
@@ -166,7 +166,7 @@ def _refuse_quantized(model: Model) -> None:
 
 
 def _held(channels: Channels, graph: Graph, fixed: Collection[Tensor]) -> Channels:
-    """The same with what some layers write pinned."""
+    """The channels with the outputs of some layers pinned."""
     pins = dict(channels.pinned)
     for op in graph.ops:
         if op.kind in LAYERS and op.outputs[0] in fixed and op.outputs[0].shape:
@@ -176,7 +176,7 @@ def _held(channels: Channels, graph: Graph, fixed: Collection[Tensor]) -> Channe
 
 
 def _layers_pinned(graph: Graph, channels: Channels) -> Iterable[tuple[Op, str]]:
-    """The layers of which no channel can go, and why."""
+    """The layers without a removable channel, and why."""
     for op in graph.ops:
         if op.kind in LAYERS and op.outputs[0].shape:
             written = channels.last(op.outputs[0]).tolist()
@@ -213,7 +213,7 @@ def _told(units: Sequence[Unit], levels: Sequence[int]) -> Iterable[str]:
 
 
 class Knowledge:
-    """What is known of a model: by some samples of the data, or by its weights alone."""
+    """What is known of a model: from some samples of the data, or from its weights alone."""
 
     def __init__(
         self, model: Model, channels: Channels, tools: Tools | None, fixed: Collection[Tensor]
@@ -231,14 +231,14 @@ class Knowledge:
         self.readers = [reader(layer, channels, seen[layer.data]) for layer in layers]
 
     def without(self, gone: Collection[int]) -> Model:
-        """The model without some classes; what its layers read makes up for them."""
+        """The model without some classes; the remaining inputs of its layers make up for them."""
         small = without(self.model, self.channels, gone)
         if not self._samples:
             return small
         return made_up(self.model, small, self.readers, gone)
 
     def fitted(self, gone: Sequence[int]) -> Model:
-        """The same, with every layer fitted to what it gave."""
+        """The same, with every layer fitted to its former outputs."""
         if self._whole is None:
             self._whole = self._fit(self._samples)
         return self._fitted(gone, self._whole)
@@ -260,7 +260,7 @@ class Knowledge:
         return small if fit is None else fit.fitted(small, kept)
 
     def tried(self, gone: Sequence[int]) -> Model:
-        """The same, as well as it can be had many times: fitted where that is quick."""
+        """The same at a cost that allows many tries: fitted only where that is quick."""
         if sum(map(op_macs, self.model.main.ops)) > _MOST_TO_FIT:
             return self.without(gone)
         if self._quick is None:
@@ -268,7 +268,8 @@ class Knowledge:
         return self._fitted(gone, self._quick)
 
     def judge(self, units: Sequence[Unit]) -> tuple[Judge | None, int]:
-        """What the outputs mind with some levels, and how often that may be asked."""
+        """A judge of the loss in the outputs with some levels, and the number of tries that it
+        affords."""
         if not self._tools or not self._samples:
             return None, 0
         tools = self._tools
@@ -282,8 +283,9 @@ class Knowledge:
         return judge, int(min(_MOST_TRIES, _MOST_TRIED_WORK / work / len(some)))
 
     def costs(self, units: Sequence[Unit], *, fitted: bool = True) -> list[Float64s]:
-        """What each level of a unit costs: what layers lose, as the model's outputs mind it. Where
-        training follows, before anything is fitted: what is hard to do without matters then."""
+        """The cost of each level of a unit: the losses of layers, weighted by the effect on the
+        model's outputs. Where training follows, before anything is fitted: what is hard to replace
+        matters then."""
         losses = [np.array([u.lost(level) for level in range(len(u.levels))]) for u in units]
         if not self._tools or not self._samples:
             return losses

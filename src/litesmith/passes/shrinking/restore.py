@@ -1,7 +1,7 @@
 """A float model whose weights were changed, brought back towards the original layer by layer.
 
-Each layer in turn, on what the restored layers before it give: the weights that are left make up
-for those that went, and the mean of every channel goes back into its bias.
+Each layer in turn, on the outputs of the restored layers before it: the remaining weights make up
+for the missing ones, and the mean of every channel is restored through its bias.
 """
 
 from collections import Counter
@@ -29,11 +29,12 @@ from litesmith.phrases import phrase
 
 Floats = NDArray[np.float64]
 
-# Rows that moments are taken from: so many for each input of an output, and at least so many.
+# The number of rows behind the moments: this many for each input of an output, and at least this
+# many.
 _ROWS = 8
 _LEAST_ROWS = 4_096
 
-# Samples whose rows are held at once.
+# The number of samples whose rows are held at once.
 _GROUP = 16
 
 # Multiplications in the equations of one layer; beyond, only its means are put back.
@@ -121,7 +122,8 @@ class _Walk:
         return replace(layer.weight, data=frozen(data))
 
     def _covariances(self, wanted: Layer, layer: Layer) -> tuple[Floats, Floats]:
-        """Of what the weights are multiplied with, and of what the original's are with that."""
+        """The covariance of the weights' inputs, and their covariance with the original's
+        inputs."""
         samples = self._ours.values(layer.data)[0], self._theirs.values(wanted.data)[0]
         inputs = layer.weight.elements // layer.channels
         most = -(-max(_ROWS * inputs, _LEAST_ROWS) // len(samples[0]))

@@ -1,4 +1,4 @@
-"""How an op is said of tensors whose axes are stored in another order.
+"""How to express an op on tensors whose axes are stored in another order.
 
 A tensor of 3 to 5 dimensions that means N, C, spatial … may be stored as N, spatial …, C, and the
 other way round. An op with a row here gives the same values for it: its axes, sizes and constants
@@ -29,7 +29,7 @@ def first(rank: int) -> Order:
 
 
 def has_order(tensor: Tensor | None) -> bool:
-    """True for what is computed and has channels and places."""
+    """True for computed tensors with channels and places."""
     return tensor is not None and not tensor.is_const and len(tensor.shape) in RANKS
 
 
@@ -76,7 +76,7 @@ def _constant(tensor: Tensor, values: Array) -> Tensor:
 
 
 def _elementwise(op: Op, to: To) -> Turned | None:
-    """All that is computed has one rank; constants are spread to it, and turned."""
+    """All computed inputs have one rank; constants are broadcast to it, and turned."""
     rank = _rank(op)
     if rank not in RANKS:
         return None
@@ -180,7 +180,7 @@ def _same_rank_as_output(op: Op) -> bool:
 
 
 def _reduction(op: Op, to: To) -> Turned | None:
-    """Axes may go; what is left of the order must be one that has a name."""
+    """Axes may disappear; the remaining order must be one that has a name."""
     source, setting = op.inputs[0], op.inputs[1]
     axes = constant_numbers(setting)
     if source is None or setting is None or axes is None or not has_order(source):
@@ -200,7 +200,7 @@ def _reduction(op: Op, to: To) -> Turned | None:
 
 
 def _reshape(op: Op, to: To) -> Turned | None:
-    """N and C stay what they are, and the places are only counted in another way."""
+    """N and C stay, and the places are only counted differently."""
     source, target = op.inputs[0], op.outputs[0]
     if source is None or not has_order(source) or not has_order(target):
         return None

@@ -1,4 +1,4 @@
-"""`borders`: what callers of a model give and get, in the types and sizes that it computes with."""
+"""`borders`: the inputs and outputs of a model in the types and sizes in which it computes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ _SHIFT = 128
 class Borders:
     """Change the model's own inputs and outputs; the ops that converted them go.
 
-    io     float, int8 or uint8 for what is quantized inside; "" leaves them
+    io     float, int8 or uint8 for tensors that are quantized inside; "" leaves them
     int32  int64 inputs and outputs that are int32 inside become int32
     fixed  the sizes in the file are final: no dimension stays free
     """
@@ -97,7 +97,7 @@ def _casts(op: Op, before: str, after: str) -> bool:
 
 
 class _Ends:
-    """A graph whose first and last ops are taken out one by one."""
+    """A graph whose first and last ops are removed one by one."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -131,7 +131,8 @@ class _Ends:
         return True
 
     def join(self, conversions: list[Op], stored: Tensor) -> None:
-        """What several conversions of an input made is one tensor, which something else makes."""
+        """Joins the outputs of several conversions of an input into one tensor, which another op
+        writes."""
         self._gone.update(conversions)
         self._instead |= {op.outputs[0]: stored for op in conversions}
 
@@ -150,7 +151,7 @@ class _Ends:
 
 
 def _apart(ends: set[Tensor], made: set[Tensor]) -> dict[Tensor, Tensor]:
-    """Another name for what is inside and has that of an end."""
+    """Renames inner tensors that have the name of an input or output."""
     names = {tensor.name for tensor in ends}
     clashing = [tensor for tensor in made - ends if tensor.name in names]
     return {tensor: replace(tensor, name=f"{tensor.name}/inside") for tensor in clashing}

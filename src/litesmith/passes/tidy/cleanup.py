@@ -59,7 +59,7 @@ class Cleanup:
 
 
 def _keeps_shape(_: Op) -> bool:
-    """That the shapes agree, which is asked of every op, is enough."""
+    """That the shapes agree, which is required of every op, is enough."""
     return True
 
 
@@ -148,7 +148,7 @@ def _does_nothing(op: Op) -> bool:
 
 
 def _bypass(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
-    """Takes ops that do nothing out of the way; their readers read what they read."""
+    """Removes ops that do nothing; their readers read their inputs."""
     computed = {t for op in graph.ops for t in op.outputs}
     leaving = set(graph.outputs)
     late = late_tensors(graph)
@@ -199,7 +199,7 @@ _TRANSPOSING = kinds_where(lambda row: row.transposes)
 
 
 def _join_chains(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
-    """Two reshapes or two transposes in a row become one, which reads what the first one read."""
+    """Two reshapes or two transposes in a row become one, which reads the input of the first."""
     replaced: dict[Op, tuple[Op, ...]] = {}
     skipped: list[Skip] = []
     touched: list[str] = []
@@ -241,11 +241,11 @@ def _joined_transpose(first: Op, second: Op) -> Op | Skip:
     return ordered(first.inputs[0], [one[place] for place in two], second)
 
 
-# Ops that do the same as another, or whose results nobody reads.
+# Ops that repeat another, or whose results nobody reads.
 
 
 def _join_repeats(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
-    """An op that does what an earlier one did goes; its readers read the earlier result."""
+    """Removes ops that repeat an earlier one; their readers read the earlier result."""
     leaving = set(graph.outputs)
     joined: dict[Tensor, Tensor] = {}
     dropped: dict[Op, tuple[Op, ...]] = {}
@@ -282,7 +282,7 @@ def _same_call(a: Op, b: Op) -> bool:
     )
 
 
-# Where sizes are written down.
+# Edits that write sizes into the graph.
 _SIZED = reshape_ones, join_slices, join_strided_slices, slice_before_transposes
 _EDITS = join_distant_transposes, move_integers, _bypass, _join_chains, _join_repeats
 
@@ -297,7 +297,7 @@ def _drop_dead(model: Model) -> Change:
 
 
 def _drop_dead_in(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
-    """Ops whose results nobody reads go, with the tensors that nothing refers to."""
+    """Removes ops whose results nobody reads, and tensors to which nothing refers."""
     wanted = set(graph.outputs)
     dropped: dict[Op, tuple[Op, ...]] = {}
     for op in reversed(graph.ops):

@@ -1,4 +1,4 @@
-"""`fold`: what depends on constants alone is computed now, once, instead of in every run."""
+"""`fold`: whatever depends on constants alone is computed now, once, instead of in every run."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from litesmith.passes.core.step import Change, Context, Skip, on_graphs
 from litesmith.phrases import phrase
 from litesmith.units import bytes_text
 
-# A folded constant may cost this many bytes more than what it replaces, for the op that it saves.
+# The number of bytes that a folded constant may exceed its inputs by, for the op that it saves.
 _GRACE = 256
 
 

@@ -48,7 +48,7 @@ def gpu_place(model: Model) -> Placement:
 
 
 def refuse_flaws(model: Model) -> None:
-    """Raises on what the accelerator takes and is known to compute wrongly or to die of."""
+    """Raises on ops that the accelerator takes and is known to compute wrongly or to die of."""
     for _, place, op in model.ops():
         why = flaw(op)
         if why:

@@ -98,7 +98,8 @@ def stand_in(folder: Path, libraries: Sequence[str]) -> list[str]:
 
 
 def _homes(model: Model, taken: set[int]) -> tuple[Home, ...]:
-    """The tool gives no reasons that can be told apart, so that those of the rules stand in."""
+    """The home of each op. The tool's own reasons cannot be told apart, so the reasons of the rules
+    stand in."""
     ruled = place_by_rules("hexagon", HEXAGON, model)
     return tuple(
         Home(home.place, home.kind, True, phrase("Qualcomm's HTP library validates it"))

@@ -125,7 +125,8 @@ class OpenVinoRunner:
         del self._request, self._read, self._core
 
     def _open(self, shapes: Sequence[tuple[int, ...]]) -> None:
-        """Compiles for inputs of these shapes, and shares memory for all whose size is known."""
+        """Compiles for inputs of these shapes, and shares the memory of all tensors of
+        known size."""
         graph = self._model.main
         sizes = {t.name: list(shape) for t, shape in zip(graph.inputs, shapes, strict=True)}
         self._read.reshape(sizes)
@@ -156,7 +157,7 @@ class OpenVinoRunner:
 
 
 def openvino_place(model: Model) -> Placement:
-    """Whether OpenVINO reads and compiles the model; what it has no translation of."""
+    """Whether OpenVINO reads and compiles the model; and the ops that it cannot translate."""
     try:
         OpenVinoRunner(model, model.main).close()
     except CannotRun as error:
@@ -239,7 +240,7 @@ def _survive(path: Path, sizes: dict[str, tuple[int, ...]], settings: dict[str, 
 
 
 def _cause(error: RuntimeError) -> str:
-    """The last line of what OpenVINO says, which is the cause; places in its source are not."""
+    """The cause in OpenVINO's message: its last line, without places in its source."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     untranslated = re.findall(r"No translator found for (\S+) node", str(error))
     if untranslated:

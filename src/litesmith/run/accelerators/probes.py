@@ -1,4 +1,4 @@
-"""Whether this machine has what a target needs: asked without importing or crashing on it."""
+"""Whether this machine has what a target needs; asks without importing or crashing on it."""
 
 import json
 import os
@@ -25,7 +25,8 @@ _SECONDS = 20.0
 _LEAST_MESA = 25  # the runtime's accelerator refuses the software driver of Mesa 22.3
 _MESA = re.compile(r"Mesa (\d+)\.")
 
-# What LiteRT's plugin for Qualcomm is linked with; without one of them it does not load.
+# The libraries that LiteRT's plugin for Qualcomm is linked with; without one of them it does not
+# load.
 _QNN = ("libQnnHtp.so", "libQnnIr.so", "libQnnSaver.so", "libQnnSystem.so")
 
 
@@ -38,8 +39,8 @@ class Device(TypedDict):
 
 
 class Told(TypedDict, total=False):
-    """What the programs about Vulkan and Metal print: the library that is missing, or the devices;
-    None where there is no driver, or no device."""
+    """The answer of the programs about Vulkan and Metal: the missing library, or the devices; None
+    where there is no driver, or no device."""
 
     missing: str
     device: str | None
@@ -80,7 +81,7 @@ def gpu() -> Usable:
 
 
 def judge_metal(told: Told | None) -> Usable:
-    """Whether Metal shows a GPU; None is an answer that never came."""
+    """Judges whether Metal shows a GPU; None means that no answer came."""
     use_cpu = phrase("use cpu")
     if told is None:
         return Usable(False, phrase("Metal crashes or hangs when it is asked"), use_cpu)
@@ -91,7 +92,7 @@ def judge_metal(told: Told | None) -> Usable:
 
 
 def judge_vulkan(told: Told | None) -> Usable:
-    """Whether the runtime can use what Vulkan shows; None is an answer that never came."""
+    """Judges whether the runtime can use what Vulkan shows; None means that no answer came."""
     driver = phrase("install the GPU's Vulkan driver, or use cpu")
     if told is None:
         return Usable(False, phrase("a Vulkan driver crashes or hangs when it is asked"), driver)
@@ -123,7 +124,7 @@ def _refused(device: Device) -> str:
 
 
 def ask_program(program: str | os.PathLike[str], *words: str) -> Told | None:
-    """What a program about GPUs tells; None where it does not end well."""
+    """The answer of a program about GPUs; None where it does not end well."""
     told = run_program([sys.executable, "-I", "-S", os.fspath(program), *words], _SECONDS)
     if told is None or told.returncode:
         return None
@@ -178,7 +179,7 @@ def partition_tool() -> Path | None:
 
 
 def qnn_folders() -> Iterator[str]:
-    """Where the environment says that Qualcomm's libraries are."""
+    """The folders that the environment names for Qualcomm's libraries."""
     root = os.environ.get("QNN_SDK_ROOT", "")
     if root:
         yield os.path.join(root, "lib", "x86_64-linux-clang")

@@ -1,4 +1,4 @@
-"""The targets: what each needs of the machine and what it makes of a model, one row each."""
+"""The targets: what each needs of the machine and how it places a model, one row each."""
 
 from collections.abc import Callable
 from functools import partial
@@ -38,13 +38,13 @@ class Delegate(NamedTuple):
 
 
 def _ruled(name: str, title: str, probe: Callable[[], Usable], *, runs: bool = False) -> Delegate:
-    """A target of which there are rules alone."""
+    """A target known by rules alone."""
     place = partial(place_by_rules, name, RULES[name])
     return Delegate(name, title, probe, place, runs, place)
 
 
 def _compiled(ruled: Delegate, compiler: Place) -> Delegate:
-    """A target whose compiler says what it takes, where that is installed."""
+    """A target whose compiler, where installed, decides which ops it takes."""
 
     def place(model: Model) -> Placement:
         asked = compiler if ruled.probe().usable else ruled.predict
@@ -80,8 +80,8 @@ BY_NAME = {delegate.name: delegate for delegate in DELEGATES}
 
 
 def _own_kernels() -> tuple[Delegate, ...]:
-    """Kernels of this package, where they are installed. None of `DELEGATES`: what they leave is
-    the same as on the CPU."""
+    """Litesmith's own kernels, where they are installed. They are not among `DELEGATES`: the ops
+    that they leave are the CPU's."""
     room = find_own_kernels()
     if room is None:
         return ()
@@ -90,7 +90,8 @@ def _own_kernels() -> tuple[Delegate, ...]:
 
 
 def with_custom() -> tuple[Delegate, ...]:
-    """All of them, kernels of our own, and the delegates that are registered as `custom:NAME`."""
+    """All targets: `DELEGATES`, Litesmith's own kernels, and delegates registered as
+    `custom:NAME`."""
     own = [
         Delegate(f"custom:{name}", _title(one), probes.always, place, True, place)
         for name, one in delegates().items()
@@ -108,12 +109,13 @@ def _title(delegate: object) -> str:
     )
 
 
-# What people call a family, and the member that stands for it.
+# The usual name of each family, and the member that represents it.
 FAMILIES = {"ethos": "ethos-u55-128", "ethos-u55": "ethos-u55-128", "ethos-u65": "ethos-u65-256"}
 
 
 def placed(delegate: Delegate, model: Model) -> Placement | None:
-    """By its compiler where that is installed; its rules come first, for what would crash it."""
+    """The placement by the delegate's compiler where that is installed; its rules come first, for
+    models that would crash it."""
     predicted = None if delegate.predict is None else delegate.predict(model)
     if delegate.place is None or (predicted is not None and predicted.refused):
         return predicted
@@ -121,7 +123,7 @@ def placed(delegate: Delegate, model: Model) -> Placement | None:
 
 
 def refuse_unusable(target: Target) -> None:
-    """Raises where this machine does not have what the target needs."""
+    """Raises where this machine lacks what the target needs."""
     if target.kind == "custom":
         find_delegate(target.kernels)
         return

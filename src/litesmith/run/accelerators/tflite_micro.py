@@ -55,12 +55,12 @@ _PLACE = re.compile(r"^\S+\.(?:cc|h)(?::\d+)?\s*")
 
 @dataclass(frozen=True)
 class Arena:
-    """What the interpreter says of the arena that a model used.
+    """The interpreter's report on the arena of a model.
 
     total   bytes, the head and the tail
     head    bytes of planned tensors and scratch
-    tail    bytes of what lasts: structures and the kernels' own data
-    kinds   bytes by the interpreter's name for a kind, of those that it names
+    tail    bytes of permanent memory: structures and the kernels' own data
+    kinds   bytes by the interpreter's name for a kind, where it names one
     """
 
     total: int
@@ -129,7 +129,8 @@ def _ports(names: Sequence[str], tensors: Sequence[Tensor]) -> tuple[Port, ...]:
 
 
 def read_arena(model: Model, content: bytes | memoryview, arena_bytes: int | None = None) -> Arena:
-    """What the interpreter uses of its arena for the model; raises where it does not run it."""
+    """The interpreter's use of its arena for the model; raises where the interpreter does not run
+    it."""
     if find_spec(PACKAGE) is None:
         raise CannotRun(
             "target micro: tflite-micro is not installed; {install}", install_command("micro")

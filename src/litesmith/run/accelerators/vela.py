@@ -57,7 +57,7 @@ _TENSOR = re.compile(r" ?[('](?:op\d+\.\d+|in\d+)\w*[)']")
 
 
 def vela_place(model: Model, accelerator: str = "ethos-u55-128") -> Placement:
-    """Which ops Vela puts on the NPU, why not the others, and what it estimates."""
+    """The ops that Vela puts on the NPU, why not the others, and its estimates."""
     if accelerator not in ACCELERATORS:
         raise BadInput(
             "no accelerator {accelerator!r}; there are {accelerators}",
@@ -92,7 +92,7 @@ def vela_place(model: Model, accelerator: str = "ethos-u55-128") -> Placement:
 
 
 def _compile(path: Path, accelerator: str) -> tuple[str, str]:
-    """What Vela prints, and one line where it failed."""
+    """Vela's output, and one line where it failed."""
     # -P: modules come from where Vela is, not from the folder the user happens to be in.
     command = [sys.executable, "-P", "-m", "ethosu.vela", os.fspath(path)]
     command += ["--output-dir", os.fspath(path.parent), "--accelerator-config", accelerator]
@@ -142,8 +142,8 @@ def _plain(reason: str) -> str:
 
 
 def _homes(model: Model, compiled: Model, reasons: Mapping[int, str]) -> tuple[Home, ...]:
-    """The home of each op. What is still an op of the compiled model stays on the CPU; what is not
-    may be gone for good, as the computing of shapes that are known."""
+    """The home of each op. An op that is still in the compiled model stays on the CPU; one that is
+    not may be gone for good, such as the computation of known shapes."""
     left = marks_of(op for op in compiled.main.ops if op.custom != _COMMANDS)
     homes: list[Home] = []
     for place, op in enumerate(model.main.ops):

@@ -23,7 +23,7 @@ _MARK = re.compile(r"op(\d+)\.")
 
 
 class Home(NamedTuple):
-    """Where one op of the main graph goes."""
+    """The place where one op of the main graph runs."""
 
     place: int  # number of the op in the main graph
     kind: str
@@ -33,7 +33,7 @@ class Home(NamedTuple):
 
 @dataclass(frozen=True)
 class Placement:
-    """What a target makes of a model."""
+    """The placement of a model on a target."""
 
     target: str
     how: str
@@ -60,7 +60,8 @@ class Placement:
 
     @property
     def main_reason(self) -> str:
-        """What keeps most ops on the CPU, or the model from the target; "" where nothing does."""
+        """The reason that keeps most ops on the CPU, or the model from the target; "" where there
+        is none."""
         if self.refused:
             return self.refused
         reasons = Counter(home.why for home in self.homes if not home.taken)
@@ -85,8 +86,8 @@ class Placement:
 
 
 def mark_ops(model: Model) -> Model:
-    """The model with tensors named after the ops of the main graph that make them, to find these
-    again in what a compiler makes of it."""
+    """The model with tensors named after the ops of the main graph that make them, so that these
+    can be found in a compiler's output."""
     graph = model.main
     marked = {
         tensor: replace(tensor, name=f"op{place}.{number}")
@@ -100,7 +101,7 @@ def mark_ops(model: Model) -> Model:
 
 
 def marks_of(ops: Iterable[Op]) -> set[int]:
-    """The ops of a model with marks whose results these ops make."""
+    """The marked ops whose results these ops make."""
     found = (_MARK.match(tensor.name) for op in ops for tensor in op.outputs)
     return {int(mark[1]) for mark in found if mark is not None}
 

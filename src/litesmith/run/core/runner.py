@@ -29,7 +29,7 @@ class Runner(Protocol):
 
 
 def port_names(names: Sequence[str]) -> list[str]:
-    """Names as the runtime tells them, which end at a NUL, and all different: a repeated one is
+    """Names in the runtime's form, which ends at a NUL, and all different: a repeated name is
     numbered."""
     seen: dict[str, int] = {}
     result: list[str] = []

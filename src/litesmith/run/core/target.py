@@ -7,9 +7,9 @@ from litesmith.operating_system import usable_cores
 from litesmith.phrases import phrase
 from litesmith.type_guards import is_whole
 
-# What runs the ops on a CPU: XNNPACK with the runtime's builtin kernels for what it does not take,
-# the builtin kernels alone, the runtime's own slow reference kernels, or XNNPACK with kernels of
-# ours for what they are faster at.
+# The kernels that run the ops on a CPU: XNNPACK, with the runtime's builtin kernels for the rest;
+# the builtin kernels alone; the runtime's own slow reference kernels; or XNNPACK with Litesmith's
+# kernels where these are faster.
 LITESMITH = "litesmith"
 KERNELS = ("xnnpack", "builtin", "reference", LITESMITH)
 KINDS = ("cpu", "openvino", "gpu", "numpy", "micro", "custom")
@@ -93,7 +93,7 @@ class Target:
 
     @property
     def warning(self) -> str:
-        """What is unwise about the target on this machine; "" where nothing is."""
+        """A warning about the target on this machine; "" where there is none."""
         cores = usable_cores()
         if self.kind == "micro":
             return phrase("times on micro are this machine's and say nothing of a microcontroller")
@@ -127,7 +127,7 @@ def _threaded(text: str, kind: str, rest: list[str]) -> Target:
 
 
 def _custom(text: str, rest: list[str]) -> Target:
-    """A delegate by its name; what it leaves runs on a CPU."""
+    """A delegate by its name; the ops that it leaves run on a CPU."""
     name, threads, *more = (*rest, *("", "1")[len(rest) :])
     if more or not name or not is_whole(threads) or not 1 <= int(threads) <= 1024:
         raise BadInput("target {what!r}: give custom:NAME, or custom:NAME:THREADS", text)

@@ -1,7 +1,7 @@
 """Models on an Android phone over adb, timed by the user's own `benchmark_model` there.
 
-The program tells averages, not the times of single runs, and each call of it opens the model anew.
-A model is copied once and found again by its digest.
+The program reports averages, not the times of single runs, and each call of it opens the model
+anew. A model is copied once and found again by its digest.
 """
 
 import os
@@ -28,7 +28,7 @@ _END = "litesmith-ended="
 _SECONDS = 60.0
 _RUN_SECONDS = 600.0
 
-# What `adb devices` says of a phone that cannot be used -> the way out.
+# The states of unusable phones in the list of `adb devices` -> the way out.
 _STATES = {
     "unauthorized": phrase("unlock the phone and allow debugging by this machine"),
     "authorizing": phrase("unlock the phone and allow debugging by this machine"),
@@ -71,7 +71,7 @@ _ERROR = re.compile(r"(?:\[[^\]]*\] )?(?:ERROR: |[EF]\d{4} [^\]]*\] )(?:\[[^\]]*
 
 
 class Benchmark(NamedTuple):
-    """What one call of the program measured."""
+    """The measurements of one call of the program."""
 
     create_us: float
     first_us: float
@@ -106,7 +106,7 @@ class Phone:
         *,
         runs: int = 50,
     ) -> Benchmark:
-        """One call of the program: the model is opened, warmed up and run so many times."""
+        """One call of the program: the model is opened, warmed up and run this many times."""
         wanted = Target.parse(target)
         if (wanted.kind, wanted.kernels) not in _FLAGS:
             raise BadInput(
@@ -207,8 +207,8 @@ class Phone:
         }
 
     def _shell(self, command: str, seconds: float = _SECONDS) -> "_Answer":
-        """What a command prints on the phone. adb does not always tell a command that ended from
-        a connection that did, so that the end is printed."""
+        """The output of a command on the phone. adb does not always distinguish the end of a
+        command from that of a connection, so the end is printed."""
         words = ["-s", self.serial, "shell", f"{command}; echo {_END}$?"]
         try:
             done = _called(self.name, words, seconds)
@@ -222,7 +222,7 @@ class Phone:
         return _Answer(text, int(status))
 
     def _lost(self, message: str) -> Lost:
-        """The error for a phone that is gone, with what it measured."""
+        """The error for a phone that is gone, with its measurements."""
         digests = tuple(Path(path).stem for path in self._samples)
         return Lost(message, self.samples, digests)
 
@@ -290,7 +290,7 @@ def _called(
 
 
 def read(text: str) -> Benchmark:
-    """The values in what the program printed; raises where it measured nothing."""
+    """The values in the program's output; raises where it measured nothing."""
     text = "\n".join(line[:_LONGEST] for line in text.splitlines())
     timings = _TIMINGS.search(text)
     told = [_count_and_time(found[1]) for found in map(_RUNS.match, text.splitlines()) if found]
@@ -303,7 +303,8 @@ def read(text: str) -> Benchmark:
 
 
 def _count_and_time(text: str) -> tuple[int, float] | None:
-    """`count=50 first=9 … avg=9.4 std=1`; equal times are told as `count=2 curr=9(all same)`."""
+    """Reads `count=50 first=9 … avg=9.4 std=1`; equal times appear as `count=2 curr=9(all
+    same)`."""
     values = {key: float(value) for key, value in re.findall(rf"(\w+)=({_NUMBER})", text)}
     if not values["count"] or not values.keys() & {"avg", "curr"}:
         return None

@@ -91,7 +91,7 @@ class Address:
 
 
 def is_address(text: str) -> bool:
-    """True for what names a device, right or wrong, rather than a target of this machine."""
+    """True for a text that names a device, right or wrong, rather than a target of this machine."""
     return "://" in text
 
 
@@ -173,5 +173,5 @@ def _program(text: str, query: str, transport: Transport) -> str:
 
 
 def after_runs(count: int) -> Phrase:
-    """When a connection was lost, in runs."""
+    """The time at which a connection was lost, in runs."""
     return phrase("after 1 run") if count == 1 else phrase("after {count} runs", total_text(count))

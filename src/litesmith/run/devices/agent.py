@@ -41,7 +41,7 @@ LOOK_SECONDS = 0.2
 
 
 class Refused(Exception):
-    """What cannot be done here; the message is one line."""
+    """A request that cannot be met here; the message is one line."""
 
 
 class Pipe:
@@ -63,7 +63,7 @@ class Pipe:
         return line
 
     def chunks(self, size: int) -> Iterator[bytes]:
-        """So many bytes of the input, in pieces."""
+        """This many bytes of the input, in pieces."""
         while size:
             piece = self._held[:size] or os.read(0, min(size, 1 << 20))
             if not piece:
@@ -129,7 +129,7 @@ def timed(run: Callable[[], object]) -> int:
 
 
 def greet(pipe: Pipe) -> None:
-    """Who is here, and whether models can run."""
+    """Describes this machine, and whether models can run here."""
     facts = {
         "cpu": cpu_name(),
         "cores": cores(),
@@ -222,7 +222,8 @@ def open_seat(pipe: Pipe, seats: Seats, number: int, digest: str, how: tuple[int
 
 
 def warm_up(pipe: Pipe, seats: Seats, number: int, runs: int | None) -> None:
-    """Runs so many times, or until a window of runs is no faster than the ones before it."""
+    """Warms up for this many runs, or until a window of runs is no faster than the windows before
+    it."""
     run, best = seats[number].run, float("inf")
     times: list[int] = []
     while runs is None and sum(times) < MOST_WARM_UP_NS:

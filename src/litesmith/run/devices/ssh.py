@@ -26,7 +26,7 @@ from litesmith.units import plain
 Fact = str | int | float
 
 _AGENT = Path(__file__).with_name("agent.py")
-# Reads its own source, so many bytes, and nothing that follows it.
+# Reads its own source, of a given length, and nothing that follows it.
 _BOOTSTRAP = (
     "import os,sys; n=int(sys.argv[1]); s=b''\n"
     "while len(s)<n: s+=os.read(0,n-len(s)) or sys.exit(1)\n"
@@ -41,7 +41,7 @@ _OPTIONS = {
 }
 _NOISE_LINES = 200  # that a login may print before the runner speaks
 
-# What ssh says -> the way out; the first that is found counts.
+# Messages of ssh -> the way out; the first match counts.
 _WAYS_OUT = {
     "IDENTIFICATION HAS CHANGED": phrase(
         "its host key is not the known one; where that is expected, run ssh-keygen -R {host}"
@@ -139,7 +139,7 @@ class Device:
         self.close()
 
     def _greeted(self, source: bytes) -> dict[str, Fact]:
-        """The device's facts; what a login prints before them is skipped."""
+        """The device's facts; anything that a login prints before them is skipped."""
         self._write(source)
         self.tell(do="greet")
         for _ in range(_NOISE_LINES):
@@ -214,7 +214,7 @@ class Device:
         return Lost(message, self.samples, tuple(session.digest for session in self._sessions))
 
     def _way_out(self, said: str) -> str:
-        """What to do, from what ssh and the device wrote as errors."""
+        """Advice for the errors that ssh and the device wrote."""
         for pattern, way_out in _WAYS_OUT.items():
             if re.search(pattern, said):
                 return way_out.format(**self._hints)
@@ -234,8 +234,8 @@ class DeviceSession:
         self.samples_us: list[float] = []
 
     def take(self, runs: int, *, settle: bool = False) -> tuple[tuple[float, ...], float]:
-        """Microseconds of each of so many runs, by the device's clock, and of the CPU for one, all
-        threads together. A settling run before them pays for what others left in caches."""
+        """Microseconds of each of some runs, by the device's clock, and the CPU time of one, summed
+        over threads. A settling run before them pays for what others left in caches."""
         self._device.tell(do="play", number=self._number, runs=runs, settle=settle)
         before, told = len(self.samples_us), dict[str, Any]()
         while "cpu_us" not in told:
@@ -244,7 +244,7 @@ class DeviceSession:
         return tuple(self.samples_us[before:]), told["cpu_us"]
 
     def warm_up(self, runs: int | None = None) -> list[float]:
-        """Microseconds of runs that do not count: so many, or until they get no faster."""
+        """Microseconds of warm-up runs: this many, or until they get no faster."""
         told = self._device.ask(do="warm_up", number=self._number, runs=runs)
         return [time / 1e3 for time in told["ns"]]
 

@@ -223,7 +223,7 @@ class Api:
             setattr(self, name, function)
 
     def make(self, name: str, *arguments: object) -> Handle:
-        """Calls a function whose last argument is where it puts a handle."""
+        """Calls a function whose last argument receives a handle."""
         handle = Handle()
         getattr(self, name)(*arguments, ctypes.byref(handle))
         return handle
@@ -282,7 +282,7 @@ def quiet() -> Generator[None]:
 
 
 class Heard:
-    """What native code wrote while nobody else listened."""
+    """The messages that native code wrote while nobody else listened."""
 
     text = ""
 
@@ -327,7 +327,8 @@ def reused_memory() -> Generator[None]:
 
 
 def trim_memory() -> None:
-    """Gives back what closed models left, where the C library keeps it: glibc does, tens of MB."""
+    """Returns memory of closed models to the system, where the C library keeps it: glibc keeps tens
+    of MB."""
     trim = libc().malloc_trim
     if trim is not None:
         trim(0)

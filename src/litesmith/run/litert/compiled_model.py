@@ -118,7 +118,7 @@ class CompiledRunner:
             self._custom.raise_failed()
         if status:
             messages = self._messages()
-            # What it says of an output whose size is known only after the run.
+            # The runtime's messages about an output whose size is known only after the run.
             if "kTfLiteArenaRw" in messages or "Custom allocation is too small" in messages:
                 raise NeedsInterpreter(phrase("the sizes of its outputs depend on values"))
             told = cause(self.remarks) or one_cause(messages) or phrase("it gives no reason")
@@ -136,7 +136,8 @@ class CompiledRunner:
             ) from cause
 
     def _failed_resize(self, shapes: dict[int, tuple[int, ...]]) -> LitesmithError | None:
-        """Sets shapes; what goes wrong is told by the kernel of ours that refused, if one did."""
+        """Sets shapes; where that fails, returns the error of our kernel that refused, if
+        one did."""
         failure: LitesmithError | None = None
         try:
             self._set_shapes(shapes)
@@ -159,7 +160,7 @@ class CompiledRunner:
         self._bind()
 
     def _raise_custom(self) -> None:
-        """Raises what a kernel of ours has said, which is more than the runtime knows."""
+        """Raises the error of one of our kernels, which says more than the runtime knows."""
         if self._custom is not None:
             self._custom.raise_failed()
 
@@ -331,7 +332,7 @@ class CompiledRunner:
         return tuple(ports), (c_void_p * max(1, len(handles)))(*handles)
 
     def _messages(self) -> str:
-        """What the runtime has to say of the last failure."""
+        """The runtime's messages about the last failure."""
         if self._compiled is None:
             return ""
         try:

@@ -1,10 +1,9 @@
-"""Custom ops in LiteRT's compiled model: each one of a model calls a kernel of ours.
+"""Custom ops in LiteRT's compiled model: each custom op of a model calls one of our kernels.
 
-The runtime hands a kernel its tensors by handles that are locked for their memory. It ignores
-what a kernel returns, dies of an input that is left out, refuses constants that do not lie on a
-boundary of 64 bytes, and knows kernels by the names of ops only. So what goes wrong is kept here
-and raised after the run; the copy of the model that the runtime reads has computed inputs only
-and another name for each op.
+The runtime hands a kernel its tensors by handles that are locked for their memory. It ignores a
+kernel's return value, dies of an omitted input, refuses constants that are not aligned to 64 bytes,
+and identifies kernels by the names of ops only. So errors are kept here and raised after the run;
+the runtime's copy of the model has only computed inputs, and a separate name for each op.
 """
 
 # pyright: reportPrivateUsage=false
@@ -83,8 +82,8 @@ def _keep(user: int) -> int:
 class CustomOps:
     """The custom ops of one opened model.
 
-    content  the model as the runtime is to read it
-    note     what is to be said of its kernels
+    content  the model as the runtime reads it
+    note     remarks on its kernels
     """
 
     def __init__(self, content: bytes, nodes: Mapping[str, tuple[Op, Kernel]]) -> None:
@@ -99,7 +98,8 @@ class CustomOps:
             node.connect(self._failed, number)
 
     def add_to(self, options: c_void_p) -> None:
-        """Tells the runtime of the kernels. Must live as long as what is made with the options."""
+        """Registers the kernels with the runtime. Must live as long as everything made with the
+        options."""
         for name, node in self._nodes.items():
             made = ctypes.byref(node.callbacks)
             status = _locks().add(options, name.encode(), node.op.version, made, node.record_at)
@@ -109,7 +109,7 @@ class CustomOps:
                 )
 
     def raise_failed(self) -> None:
-        """Raises what went wrong in a kernel since the last call."""
+        """Raises errors that occurred in a kernel since the last call."""
         if self._failed[0]:
             op = list(self._nodes.values())[int(self._failed[0]) - 1].op
             self._failed[0] = 0
@@ -131,7 +131,7 @@ class _Node:
         self._record: Array | None = None
 
     def connect(self, failed: Array, number: int) -> None:
-        """Makes what the runtime calls."""
+        """Makes the function that the runtime calls."""
         native, run = self._kernel.native(), _Run(self._run)
         if native is not None:
             self._native, self._record = native, _record_of(native, _locks().places, failed, number)
@@ -191,7 +191,7 @@ class _Node:
         return 0
 
     def _called(self) -> Native:
-        """The kernel as a function, where the runtime was told of machine code."""
+        """The kernel as a function, where the runtime was given machine code."""
         memories = *self._inputs, *self._outputs
         room = np.zeros(max(len(memories), 1), np.int64)
 
@@ -255,9 +255,9 @@ class _Memory:
 
 
 def custom_ops(model: Model, given: Mapping[str, Kernel] | None = None) -> CustomOps | None:
-    """Kernels for the custom ops of a model: those given by name, else the registered ones.
+    """Kernels for the custom ops of a model: those given by name, otherwise the registered ones.
 
-    None where there are none: the runtime has kernels for some custom ops itself.
+    None where there are none: the runtime itself has kernels for some custom ops.
     """
     nodes: dict[str, tuple[Op, Kernel]] = {}
     renamed: dict[Op, Sequence[Op]] = {}
@@ -296,6 +296,6 @@ def _record_of(native: Native, locks: tuple[int, int], failed: Array, number: in
 
 
 def _renew(record: Array, native: Native) -> None:
-    """Has the record tell of another kernel."""
+    """Makes the record refer to another kernel."""
     room = native.room.ctypes.data
     record[[at.FUNCTION, at.USER, at.ROOM]] = native.address, native.user, room

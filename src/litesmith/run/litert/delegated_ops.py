@@ -1,4 +1,5 @@
-"""A delegate of the user's, or of ours, on an unchanged model: as custom ops, made as it opens.
+"""A delegate of the user's, or of ours, on an unchanged model: its ops become custom ops as the
+model opens.
 
 Nothing of this is written to a file: the copy that the runtime reads is in memory only.
 """

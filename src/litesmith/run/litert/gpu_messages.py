@@ -1,4 +1,4 @@
-"""What LiteRT's GPU accelerator says of a model, read from its remarks."""
+"""The remarks of LiteRT's GPU accelerator on a model, as values."""
 
 import re
 from collections.abc import Iterable
@@ -20,7 +20,8 @@ _ERROR = re.compile(r"^E\d{4} \S+ +\d+ \S+\] (?:[A-Z_]+: )?(.+)$", re.MULTILINE)
 
 
 class Share(NamedTuple):
-    """How many ops of a graph go to the GPU, and what keeps others from it: `KIND: reason`."""
+    """The number of ops of a graph that go to the GPU, and the obstacles for others: `KIND:
+    reason`."""
 
     taken: int
     left: int
@@ -73,6 +74,6 @@ def taken_nodes(remarks: str) -> tuple[int, ...]:
 
 
 def cause(remarks: str) -> str:
-    """Its last error in one line, without the place in its source; "" where there is none."""
+    """The last error in one line, without the place in its source; "" where there is none."""
     errors = _ERROR.findall(remarks)
     return errors[-1].strip().rstrip(".:") if errors else ""

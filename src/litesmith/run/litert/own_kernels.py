@@ -63,12 +63,12 @@ class OwnDelegate(Delegate, Protocol):
 
 
 class OwnKernels(Protocol):
-    """What the room of kernels offers.
+    """The interface of the room of kernels.
 
     why_not       why kernels cannot be compiled here; "" where they can
-    is_cold       True where kernels must be compiled first, which takes some seconds once a machine
+    is_cold       True where kernels must be compiled first, some seconds once per machine
     place         which ops of a model have a kernel
-    sparse_facts  what is expected of a layer without its zeros; raises where it has no kernel
+    sparse_facts  the expected times of a layer without its zeros; raises where it has no kernel
     """
 
     def why_not(self) -> str: ...

@@ -1,4 +1,4 @@
-"""Which ops accelerators accept, by their makers' documents and by what was seen.
+"""Which ops accelerators accept, by their makers' documents and by observation.
 
 all_rules.py      the table (`RULES`)
 coreml.py         Apple Core ML
@@ -10,7 +10,7 @@ micro.py          TensorFlow Lite Micro
 nnapi.py          Android NNAPI
 op_conditions.py  conditions that several makers share
 openvino.py       Intel OpenVINO: what it takes, computes wrongly or dies of
-rule_row.py       the type of a row, and what a row makes of a model
+rule_row.py       the type of a row, and the placement of a model by a row
 
 A condition returns the reason for refusing an op, or "" to accept it. Every row names its sources.
 Where a compiler is installed, a test counts the ops on which rule and compiler disagree: none may.

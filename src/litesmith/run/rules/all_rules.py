@@ -1,4 +1,5 @@
-"""The rules: which ops accelerators take whose compiler cannot run here, one row each."""
+"""The rules: the ops that accelerators take whose compiler cannot run here, one row per
+accelerator."""
 
 from litesmith.run.rules.coreml import CORE_ML
 from litesmith.run.rules.edgetpu import EDGE_TPU

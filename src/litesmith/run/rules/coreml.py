@@ -1,4 +1,4 @@
-"""What the Core ML delegate takes: float models, of which constants may be float16."""
+"""The ops that the Core ML delegate takes: float models, with constants possibly in float16."""
 
 from math import prod
 

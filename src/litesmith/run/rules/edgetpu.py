@@ -1,4 +1,5 @@
-"""What Coral's Edge TPU takes: 8-bit models of fixed shapes, from their start to the first gap."""
+"""The ops that Coral's Edge TPU takes: 8-bit models of fixed shapes, from their start to the first
+gap."""
 
 from math import prod
 
@@ -35,7 +36,7 @@ _scaled = when(
 
 
 def _three_dimensions(op: Op) -> str:
-    """Only the three innermost dimensions of what flows may be larger than 1."""
+    """Only the three innermost dimensions of a computed tensor may be larger than 1."""
     for tensor in (*data(op), *op.outputs):
         if not tensor.is_const and prod(tensor.shape[:-3]) > 1:
             shape = "×".join(map(str, tensor.shape))
@@ -84,7 +85,7 @@ def _few_scores(op: Op) -> str:
 
 
 def _leading_ones(op: Op) -> str:
-    """Nothing but leading dimensions of 1 may go, so that no value moves."""
+    """Only leading dimensions of 1 may go, so that no value moves."""
     full = data(op)[0].shape
     kept = op.outputs[0].shape
     moved = full[len(full) - len(kept) :] != kept

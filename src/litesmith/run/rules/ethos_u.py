@@ -1,4 +1,4 @@
-"""What Arm's Ethos-U55 and U65 take by Vela's own report, for where Vela is not installed."""
+"""The ops that Arm's Ethos-U55 and U65 take by Vela's own report, for machines without Vela."""
 
 from math import prod
 

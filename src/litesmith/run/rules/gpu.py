@@ -22,7 +22,7 @@ from litesmith.run.rules.op_conditions import (
 from litesmith.run.rules.rule_row import Check, Rules, data, takes, told_if, when
 from litesmith.units import plain
 
-# Where it computes something else than its CPU kernels, or dies.
+# The reason for ops that the accelerator computes differently from the CPU kernels, or dies of.
 _WRONG = phrase("LiteRT computes it wrongly on the GPU")
 _DIES = phrase("LiteRT dies of it on the GPU")
 _SLICE = 4  # channels are stored in fours
@@ -49,7 +49,7 @@ def _stored(op: Op) -> Iterator[tuple[Tensor, int]]:
 
 
 def _plain_constants(op: Op) -> str:
-    """What is stored with fewer than four dimensions loses the first of them."""
+    """Constants stored with fewer than four dimensions lose the first of them."""
     if any(t.dtype in _INTEGERS for t in data(op)):
         wrong = any(len(t.shape) < rank for t, rank in _stored(op))
         return _told(op, wrong, phrase("of integers and a constant of fewer dimensions"))
@@ -158,7 +158,7 @@ def _top(op: Op) -> str:
 
 
 def storage(op: Op) -> str:
-    """Of any op: tensors of nothing, and weights in forms that the accelerator does not know."""
+    """For any op: empty tensors, and weights in forms that the accelerator does not know."""
     held = [t for t in op.inputs if t is not None]
     is_empty = any(not t.is_const and 0 in t.shape for t in (*held, *op.outputs))
     is_sparse = any(t.sparsity is not None for t in held)
@@ -177,7 +177,7 @@ def _grouped(op: Op) -> str:
 
 
 def _upsampled(op: Op) -> str:
-    """Its padding is worked out from the size of what it reads, not of what it makes."""
+    """The accelerator derives the padding from the size of the input instead of the output."""
     asked, fed, weights = options(op), given(op, 2), given(op, 1)
     fused = str(asked["fused_activation_function"])
     how = phrase("with {fused}, which is left out", fused)
@@ -222,7 +222,7 @@ FLAWS: dict[str, Check] = {
 }
 
 
-# What it takes.
+# The types that it takes.
 _FLOATS = ("float32", "float16")
 _NUMBERS = (*_FLOATS, "int8", "uint8")
 
@@ -239,7 +239,7 @@ _MOVES = takes(
 _WHOLE = ("int16", "int32")
 _ALL = (*_WHOLE, "uint16", "uint32", "bool")
 
-# What else an op may read or make as it runs.
+# Further types that an op may read or write.
 _ALSO_READS = {
     **dict.fromkeys(_COMPARES | _MOVES, _ALL),
     **dict.fromkeys(_COUNTS, _WHOLE),
@@ -259,7 +259,7 @@ _MAKES = phrase("{kind} makes {dtype}; it takes floats and 8-bit integers")
 
 
 def _flowing_types(op: Op) -> str:
-    """Only what is computed counts: constants are converted as they are loaded."""
+    """Only computed tensors count: constants are converted as they are loaded."""
     for tensors, told, also in (
         (op.inputs, _READS, _ALSO_READS),
         (op.outputs, _MAKES, _ALSO_MAKES),
@@ -410,7 +410,8 @@ GPU = Rules(
 
 
 def flaw(op: Op) -> str:
-    """What the accelerator does wrong with an op that it takes; "" where it is sound or left."""
+    """The accelerator's error in an op that it takes; "" where the op is sound or left to
+    the CPU."""
     if op.kind not in _TAKES or storage(op):
         return storage(op)
     if op.kind not in FLAWS or any(check(op) for check in (_flowing_types, *_TAKES[op.kind])):

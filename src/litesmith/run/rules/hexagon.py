@@ -1,4 +1,4 @@
-"""What Qualcomm's Hexagon takes: nearly every op, so that kinds decide."""
+"""The ops that Qualcomm's Hexagon takes: nearly every op, so that kinds decide."""
 
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Op

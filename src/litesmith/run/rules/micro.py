@@ -32,7 +32,7 @@ _known_custom = when(
 
 
 def _same_weights(op: Op) -> str:
-    """Float data with integer weights is what other runtimes quantize as they run."""
+    """Float data with integer weights is what other runtimes quantize at run time."""
     held, own = given(op, 1), data(op)[0]
     if op.kind == "TRANSPOSE_CONV" and held is not None:
         own = given(op, 2) or own
@@ -82,7 +82,7 @@ def _same_types(op: Op) -> str:
 
 
 def _stored_as_made(op: Op) -> str:
-    """The kernel copies rows: it restores no float from what is stored."""
+    """The kernel copies rows: it restores no floats from stored codes."""
     held = given(op, 1)
     told = phrase("{kind} that makes {dtype} of other rows", op.kind, op.outputs[0].dtype)
     return told_if(held is not None and held.dtype != op.outputs[0].dtype, told)
@@ -183,7 +183,7 @@ MICRO = Rules(
 )
 
 
-# What helps a model with ops that read all of these types.
+# Remedies for models with ops that read all of these types.
 _WAYS_OUT = (
     (
         {"float16"},

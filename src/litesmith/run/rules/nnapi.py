@@ -1,4 +1,4 @@
-"""What Android's NNAPI takes by its delegate, from Android 11 (NNAPI 1.3) on.
+"""The ops that Android's NNAPI takes through its delegate, from Android 11 (NNAPI 1.3) on.
 
 NNAPI is deprecated since Android 15; LiteRT's own accelerators take its place. Whether a phone's
 driver then runs what NNAPI takes is known on the phone only.

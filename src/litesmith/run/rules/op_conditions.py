@@ -56,7 +56,7 @@ def makes(*dtypes: str) -> Check:
 
 
 def ranks(low: int, high: int) -> Check:
-    """Data and outputs have so many dimensions."""
+    """Data and outputs have a number of dimensions in this range."""
 
     def check(op: Op) -> str:
         wanted = f"{low}" if low == high else f"{low} to {high}"
@@ -161,7 +161,7 @@ def unreduced(*kept: int) -> Check:
 
 
 def padded(allowed: Collection[int], of: Collection[int]) -> Check:
-    """Padding is constant, of so many dimensions, and only along the axes that are allowed."""
+    """Padding is constant, has one of these ranks, and applies only to the allowed axes."""
 
     def check(op: Op) -> str:
         held = numbers(op, 1)

@@ -74,8 +74,8 @@ def _not_in_eight_bits(op: Op) -> str:
     return told_if(dtype in ("int8", "uint8"), told)
 
 
-# What OpenVINO dies of or computes otherwise than LiteRT, without a word: seen with 2026.4.1 on
-# one model a kind and type.
+# Ops of which OpenVINO dies, or that it computes differently from LiteRT without a word: seen with
+# 2026.4.1 on one model per kind and type.
 FLAWS: dict[str, Check] = {
     "REDUCE_MAX": _no_zero_point_in("int8"),
     "REDUCE_MIN": _no_zero_point_in("uint8"),

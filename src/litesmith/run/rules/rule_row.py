@@ -1,4 +1,4 @@
-"""The type of a row of the rules, and what a row makes of a model."""
+"""The type of a row of the rules, and the placement of a model by a row."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ Check = Callable[[Op], str]
 
 @dataclass(frozen=True)
 class Rules:
-    """Which ops an accelerator takes by its public documents, and how it splits a model.
+    """The ops that an accelerator takes by its public documents, and how it splits a model.
 
     sources  the documents
     takes    kind -> conditions; a kind that is not there stays on the CPU
@@ -28,14 +28,14 @@ class Rules:
     way_out  what to do with a model of other types, a fact of its placement
     static   True where no dimension but the first may be free
     sizes    True where sizes may depend on values
-    fixed    True where it takes a model not at all in which one does
+    fixed    True where it refuses a model with any such size entirely
     most     partitions that it takes, the largest first; 0 for any number
     least    ops that a partition must have
-    stops    True where all that stands behind the first op it leaves is left too
-    whole    True where it takes a model wholly or not at all
-    inside   element types that may flow in a model, but be none of its inputs and outputs
-    final    True where its compiler takes the sizes in the file as final, and what is computed of
-             them alone as constants
+    stops    True where everything behind the first op it leaves is left too
+    whole    True where it takes a model entirely or not at all
+    inside   element types allowed inside a model, but not for its inputs and outputs
+    final    True where its compiler takes the sizes in the file as final, and everything computed
+             from them alone as constants
     """
 
     sources: tuple[str, ...]
@@ -59,7 +59,7 @@ def told_if(is_wrong: bool, why: str) -> str:
 
 
 def when(is_wrong: Callable[[Op], bool], why: str) -> Check:
-    """Refuses the ops of which something is so; `{kind}`, where the reason has it, is filled in."""
+    """Refuses ops for which the condition holds; `{kind}` in the reason is filled in."""
     has_kind = "{kind}" in why
     return lambda op: told_if(is_wrong(op), phrase(why, op.kind) if has_kind else why)
 
@@ -111,14 +111,14 @@ def first_left(rules: Rules, graph: Graph) -> Home | None:
 
 
 def _with_final_sizes(model: Model) -> Graph:
-    """The graph without what is computed of sizes that the file states, and of constants."""
+    """The graph without computations on constants and on sizes that the file states."""
     if all(op.kind != "SHAPE" for op in model.main.ops):
         return model.main
     return Fold(shapes=True).apply(model, Context()).model.main
 
 
 def _by_outputs(rules: Rules, graph: Graph) -> dict[tuple[Tensor, ...], str]:
-    """Why each op is left, by itself, under what it makes; "" where it is taken."""
+    """Why each op by itself is left, by its outputs; "" where it is taken."""
     return {op.outputs: why for op, why in zip(graph.ops, _reasons(rules, graph), strict=True)}
 
 
@@ -129,7 +129,7 @@ def _why_taken(op: Op, *, is_kept: bool) -> str:
 
 
 def _other_type(rules: Rules, graph: Graph) -> str:
-    """The type of most of what flows in a model, where that is not one of those wanted."""
+    """The type of most computed tensors of a model, where it is not one of those wanted."""
     flowing = Counter(t.dtype for op in graph.ops for t in op.outputs if t.dtype != "int32")
     most = max(flowing, key=flowing.__getitem__, default="")
     return most if rules.wants and most not in rules.wants else ""
@@ -138,8 +138,8 @@ def _other_type(rules: Rules, graph: Graph) -> str:
 def partitions(graph: Graph, taken: Sequence[bool]) -> list[list[int]]:
     """The pieces that the accelerator runs without the CPU in between, as places of ops.
 
-    As the runtime does it: ops need not be neighbours, only ready. Each round takes all that can
-    run on one side from what earlier rounds have made.
+    The split follows the runtime: ops need not be neighbours, only ready. Each round takes all ops
+    that can run on one side after the earlier rounds.
     """
     made_by = {tensor: place for place, op in enumerate(graph.ops) for tensor in op.outputs}
     needs = [{made_by[t] for t in op.inputs if t in made_by} for op in graph.ops]
@@ -193,7 +193,7 @@ def _why_unfit(rules: Rules, op: Op, late: set[Tensor]) -> str:
 
 
 def _is_shapeless(op: Op) -> bool:
-    """True for a layer whose data or computed weight has a shape that the file does not tell."""
+    """True for a layer whose data or computed weight has a shape that the file does not state."""
     row = OPS[op.kind]
     if row.rank is None or row.data is None or row.weight is None:
         return False
@@ -232,7 +232,7 @@ def _with_stored(op: Op, stored: Mapping[Tensor, Tensor]) -> Op:
 
 
 def _limited(rules: Rules, graph: Graph, reasons: list[str]) -> list[str]:
-    """The reasons with what the accelerator leaves because of how the model splits."""
+    """The reasons, including ops that the accelerator leaves because of how the model splits."""
     if rules.whole and any(reasons):
         first = next(why for why in reasons if why)
         return [
@@ -254,7 +254,8 @@ def _limited(rules: Rules, graph: Graph, reasons: list[str]) -> list[str]:
 
 
 def _stopped(graph: Graph, reasons: list[str]) -> list[str]:
-    """Only the ops before the first one that is left; what only converts inputs may be left."""
+    """Keeps only the ops before the first one that is left; ops that only convert inputs may be
+    left."""
     for place, (op, why) in enumerate(zip(graph.ops, reasons, strict=True)):
         if why and not (op.kind == "QUANTIZE" and op.inputs[0] in graph.inputs):
             behind = phrase(

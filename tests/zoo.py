@@ -209,6 +209,25 @@ def sparse() -> Model:
     return b.model(b.op("FULLY_CONNECTED", x, w, None, version=8))
 
 
+def sparse_filter(b: Builder, weights: np.ndarray) -> Tensor:
+    """A filter of 1×1, by its matrix, that is stored without its zeros, behind DENSIFY."""
+    used = weights != 0
+    ends = np.concatenate([[0], np.cumsum(used.sum(axis=1))]).astype(np.int32)
+    columns = Record("DimensionMetadata").set(
+        format="SPARSE_CSR",
+        array_segments=Record("Int32Vector").set(values=ends),
+        array_indices=Record("Int32Vector").set(values=np.nonzero(used)[1].astype(np.int32)),
+    )
+    channels, inputs = weights.shape
+    rows = (Record("DimensionMetadata").set(dense_size=size) for size in (channels, 1, 1))
+    layout = Record("SparsityParameters").set(
+        traversal_order=np.arange(4, dtype=np.int32), dim_metadata=(*rows, columns)
+    )
+    shape = channels, 1, 1, inputs
+    stored = Tensor("sparse filter", shape, "float32", weights[used], sparsity=layout)
+    return b.op("DENSIFY", stored, shape=shape)
+
+
 def resizable() -> Model:
     b = Builder()
     x = b.input("x", (-1, 4))

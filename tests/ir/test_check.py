@@ -9,7 +9,9 @@ import pytest
 from litesmith.errors import BadModel
 from litesmith.ir.build import Builder
 from litesmith.ir.check import RULES, check, problems
-from litesmith.ir.types import Model, Op, Quant, Record, Signature, Tensor
+from litesmith.ir.sparse_places import sparse_problem
+from litesmith.ir.types import Model, Op, Quant, Record, Signature, Tensor, Value
+from litesmith.passes.shrinking.sparsify import without_zeros
 from tests.zoo import MODELS, blockwise, branches, convnet, noise, residual_int8, strings
 
 
@@ -67,6 +69,15 @@ def odd_storage() -> Model:
     data = model.main.tensors[constant_place(model)].data
     assert data is not None
     return with_tensor(model, constant_place(model), data=data.view(np.int32))
+
+
+def sparse_off_shape() -> Model:
+    """Three levels of a matrix, which cannot be those of an image."""
+    weight = without_zeros(Tensor("w", (4, 8), data=np.eye(4, 8, dtype=np.float32)))
+    b = Builder()
+    stored = Tensor("w", (4, 1, 1, 8), data=weight.data, sparsity=weight.sparsity)
+    filters = b.op("DENSIFY", stored, shape=(4, 1, 1, 8))
+    return b.model(b.op("CONV_2D", b.input("x", (1, 2, 2, 8)), filters))
 
 
 def scales_without_points() -> Model:
@@ -218,6 +229,7 @@ BROKEN: dict[Callable[[], Model], tuple[str, str]] = {
     short_constant: ("constants fill their shapes", "its constant has 12 of float32"),
     broken_strings: ("constants fill their shapes", "strings do not fit into 20 bytes"),
     odd_storage: ("constants fill their shapes", "of int32"),
+    sparse_off_shape: ("sparse encodings fit their shapes", "does not fit its shape (4, 1, 1, 8)"),
     scales_without_points: ("scales fit their tensors", "2 scales but 1 zero points"),
     scales_off_axis: ("scales fit their tensors", "along axis 9"),
     wrong_number_of_scales: ("scales fit their tensors", "3 scales along axis 3"),
@@ -263,6 +275,65 @@ def test_check_raises_one_line(make: Callable[[], Model]) -> None:
 
 def test_every_rule_was_broken() -> None:
     assert {rule for rule, _ in BROKEN.values()} == set(RULES)
+
+
+def _ended(level: Record, **changes: list[int]) -> Record:
+    vectors = {name: Record("Int32Vector").set(values=tuple(at)) for name, at in changes.items()}
+    return level.set(**vectors)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda order, blocks, rows, columns, block: {"traversal_order": (0, 0, 2)},
+        lambda order, blocks, rows, columns, block: {"traversal_order": (0, 1)},
+        lambda order, blocks, rows, columns, block: {"traversal_order": (1, 0, 2)},
+        lambda order, blocks, rows, columns, block: {"block_map": (7,)},
+        lambda order, blocks, rows, columns, block: {"block_map": (-1,)},
+        lambda order, blocks, rows, columns, block: {"block_map": (0,)},
+        lambda order, blocks, rows, columns, block: {"block_map": ()},
+        lambda order, blocks, rows, columns, block: {"dim_metadata": ()},
+        lambda order, blocks, rows, columns, block: {"dim_metadata": (rows, columns)},
+        lambda order, blocks, rows, columns, block: {
+            "dim_metadata": (rows.set(dense_size=5), columns, block)
+        },
+        lambda order, blocks, rows, columns, block: {
+            "dim_metadata": (rows, columns, block.set(dense_size=0))
+        },
+        lambda order, blocks, rows, columns, block: {
+            "dim_metadata": (rows, columns, block.set(dense_size=8))
+        },
+        lambda order, blocks, rows, columns, block: {
+            "dim_metadata": (rows, _ended(columns, array_indices=[0, 0, 0, 2]), block)
+        },
+        lambda order, blocks, rows, columns, block: {
+            "dim_metadata": (rows, _ended(columns, array_indices=[0, 0, 0, -1]), block)
+        },
+        lambda order, blocks, rows, columns, block: {
+            "dim_metadata": (rows, _ended(columns, array_indices=[0, 0, 0]), block)
+        },
+        lambda order, blocks, rows, columns, block: {
+            "dim_metadata": (rows, _ended(columns, array_segments=[0, 3, 2, 3, 4]), block)
+        },
+        lambda order, blocks, rows, columns, block: {
+            "dim_metadata": (rows, _ended(columns, array_segments=[0, 1, 2, 4]), block)
+        },
+        lambda order, blocks, rows, columns, block: {
+            "dim_metadata": (rows, columns.set(array_segments=None), block)
+        },
+    ],
+)
+def test_places_that_the_runtime_would_write_beside_a_constant(
+    spoil: Callable[..., dict[str, Value]],
+) -> None:
+    weight = without_zeros(Tensor("w", (4, 8), data=np.eye(4, 8, dtype=np.float32)))
+    assert weight.sparsity is not None and not sparse_problem(weight)
+    names = "traversal_order", "block_map"
+    levels = weight.sparsity["dim_metadata"]
+    assert isinstance(levels, tuple)
+    changes = spoil(*(weight.sparsity[name] for name in names), *levels)
+    spoilt = replace(weight, sparsity=weight.sparsity.set(**changes))
+    assert "sparse encoding" in sparse_problem(spoilt)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -14,6 +14,7 @@ partition.py       parts of a graph that can run as one
 shape_rule.py      what shape rules are made of: careful access to the inputs of a call
 shapes.py          output shapes by the inputs and options of a call
 softmax_scores.py  the scores behind a softmax output
+sparse_places.py   constants without their zeros: whether their places fit their shapes
 types.py           the types
 versions.py        integer kernels of the stock runtime, with op versions
 window.py          geometry of windows and strided slices

@@ -8,6 +8,7 @@ from litesmith.errors import BadModel
 from litesmith.ir.dtype import DTYPES, stored_bytes, string_ends
 from litesmith.ir.edit import called_graphs
 from litesmith.ir.ops import OPS
+from litesmith.ir.sparse_places import sparse_problem
 from litesmith.ir.types import Graph, Model, Op, Record, Tensor, op_tensors, quant_tensors
 from litesmith.phrases import phrase
 
@@ -325,6 +326,7 @@ def _signatures(model: Model) -> Iterator[str]:
 RULES: dict[str, Callable[[Model], Iterator[str]]] = {
     "shapes are possible": _shapes,
     "constants fill their shapes": _each_tensor(_constant_problem),
+    "sparse encodings fit their shapes": _each_tensor(sparse_problem),
     "scales fit their tensors": _each_tensor(_quant_problem),
     "tensors in use are listed": _listed,
     "operators and their options are known": _options,

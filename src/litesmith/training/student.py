@@ -19,11 +19,10 @@ from litesmith.ir.softmax_scores import scores_of, told_outputs
 from litesmith.ir.types import Array, Graph, Model, Op, Quant, Tensor
 from litesmith.numeric.affine import Ends, ends_of, keep_bias_inside
 from litesmith.passes.core.layers import (
-    LEAST_RATIO,
-    MOST_RATIO,
     Layer,
     coded_bias,
     coded_weight,
+    keep_ratio,
     layers_of,
     most_bias,
     real_bias,
@@ -350,12 +349,10 @@ class Student:
         """Scales of a weight that the kernel of a layer takes, with the bias and the output that
         it has by now."""
         data, output = (self.forms.scale(t).item() for t in (layer.data, layer.op.outputs[0]))
-        if layer.data.dtype != "int8":
-            return np.maximum(steps, LEAST_RATIO * output / data)
-        if layer.bias is not None:
+        if layer.data.dtype == "int8" and layer.bias is not None:
             most = most_bias(layer.weight.dtype)
             steps = keep_bias_inside(steps, self._real_bias(layer), data, most)
-        return np.minimum(steps, MOST_RATIO * output / data)
+        return keep_ratio(steps, layer.data.dtype, data, output)
 
     def _stored_bias(self, layer: Layer, weight: Tensor) -> Tensor:
         assert layer.bias is not None

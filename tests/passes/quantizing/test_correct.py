@@ -119,6 +119,21 @@ def test_an_exact_model_stays(recipe: str) -> None:
     assert bias.max() <= (0.02 if "int8" in recipe or "dynamic" in recipe else 0.01)
 
 
+@pytest.mark.parametrize("recipe", ["quantize", "quantize(to=w4a8)"])
+def test_a_gain_leaves_the_steps_of_products_that_the_runtime_opens(recipe: str) -> None:
+    """Products that cancel leave noise, whose gain may be anything."""
+    b = Builder()
+    x = b.input("x", (1, 40))
+    pair = b.op("CONCATENATION", x, b.op("MUL", x, np.float32(-1)), axis=1)
+    half = np.random.default_rng(0).uniform(500, 1000, (16, 40)).astype(np.float32)
+    weight = np.concatenate([half, half], axis=1)
+    model = b.model(b.op("FULLY_CONNECTED", pair, weight, np.full(16, 1e-3, np.float32)))
+    given = Context(tools(few(model, 16), threads=1))
+    corrected = apply(model, f"{recipe} | correct", given).model
+    assert broken_laws(corrected) == []
+    assert results(corrected, few(model, 2))  # it opens
+
+
 def turned(data: Few) -> Few:
     order = np.random.default_rng(5).permutation(len(data))
     return Few(tuple(data.rows[place] for place in order))

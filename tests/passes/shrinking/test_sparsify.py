@@ -19,7 +19,7 @@ from litesmith.tflite.read import read
 from litesmith.tflite.write import to_bytes
 from tests.draws import draws
 from tests.runtime import run
-from tests.zoo import noise
+from tests.zoo import noise, sparse_filter
 from tests.zoo_float import context
 
 
@@ -139,8 +139,8 @@ def mobile(zeros: float, *, stem: bool = True, end: bool = True, same: bool = Fa
     x = pointwise(b, x, zeros)
     if not same:
         x = b.op("PAD", x, [[0, 0], [1, 1], [1, 1], [0, 0]])
-    padding = "SAME" if same else "VALID"
-    x = b.op("DEPTHWISE_CONV_2D", x, noise(1, 3, 3, 16), noise(16), padding=padding)
+    how = {"padding": "SAME", "stride_h": 2, "stride_w": 2} if same else {"padding": "VALID"}
+    x = b.op("DEPTHWISE_CONV_2D", x, noise(1, 3, 3, 16), noise(16), **how)
     x = b.op("RELU6", pointwise(b, x, zeros))
     x = b.op("MEAN", x, [1, 2]) if end else b.op("RESHAPE", x, [1, -1], shape=(1, 1024))
     return b.model(b.op("FULLY_CONNECTED", x, noise(4, x.shape[1]), noise(4)))
@@ -176,12 +176,44 @@ def test_arm_takes_only_float() -> None:
     assert all("int8" in why for why in reasons(apply(model, "quantize", context(model)).model))
 
 
-def test_weights_behind_densify_are_skipped_on_arm() -> None:
+def behind_densify(middle: str = "", end: str = "MEAN", zeros: float = 0.9) -> Model:
+    """A stem, two convolutions of 1×1 that are stored without their zeros, an end."""
     b = Builder()
     x = b.op("PAD", b.input("image", (1, 16, 16, 3)), [[0, 0], [1, 1], [1, 1], [0, 0]])
     x = b.op("CONV_2D", x, noise(8, 3, 3, 3), noise(8), padding="VALID", stride_h=2, stride_w=2)
-    stored = without_zeros(b.const(blocks(16, 8, 0.9)))
-    flat = Tensor("w", (16, 1, 1, 8), data=stored.data, sparsity=stored.sparsity)
-    weight = b.op("DENSIFY", flat, shape=(16, 1, 1, 8))
-    x = b.op("MEAN", b.op("CONV_2D", x, weight, noise(16)), [1, 2])
-    assert reasons(b.model(x))[1] == ""
+    x = b.op("CONV_2D", x, sparse_filter(b, blocks(16, 8, zeros)), noise(16))
+    if middle == "depthwise":
+        x = b.op("DEPTHWISE_CONV_2D", x, noise(1, 3, 3, 16), noise(16), padding="SAME")
+    elif middle == "excited":
+        y = b.op("MEAN", x, [1, 2], keep_dims=True)
+        y = b.op("CONV_2D", y, sparse_filter(b, blocks(16, 16, zeros)), noise(16))
+        x = b.op("MUL", x, b.op("LOGISTIC", y))
+    elif middle == "pad":
+        x = b.op("PAD", x, [[0, 0], [1, 1], [1, 1], [0, 0]])
+    elif middle == "plus":
+        x = b.op("ADD", x, noise(1, 1, 1, 16))
+    elif middle == "plus, turned":
+        x = b.op("ADD", noise(1, 1, 1, 16), x)
+    x = b.op("CONV_2D", x, sparse_filter(b, blocks(16, 16, zeros)), noise(16))
+    return b.model(b.op(end, x, [1, 2]))
+
+
+@pytest.mark.parametrize(
+    ("middle", "end", "is_sparse"),
+    [
+        ("", "MEAN", True),
+        ("", "SUM", True),
+        ("", "REDUCE_MAX", False),
+        ("depthwise", "MEAN", True),
+        ("excited", "MEAN", True),
+        ("pad", "MEAN", False),
+        ("plus", "MEAN", False),
+        ("plus, turned", "MEAN", True),
+    ],
+)
+def test_weights_behind_densify_are_skipped_on_arm(middle: str, end: str, is_sparse: bool) -> None:
+    """As XNNPACK did on emulated AArch64: `bench/arm_sparse.py`."""
+    stem, *inner = reasons(behind_densify(middle, end))
+    assert "kernel is 3×3" in stem
+    assert [not why for why in inner] == [is_sparse] * len(inner)
+    assert all(reasons(behind_densify(middle, end, 0.5)))

@@ -87,6 +87,14 @@ _HALF_SCALES = (2.0**-24, float(np.finfo(np.float16).max))
 MOST_RATIO = 255
 
 
+def keep_ratio(steps: Array, data: str, scale: float, output: float) -> Array:
+    """The scales of a weight, no smaller and no larger than a kernel of such data takes with the
+    scales of its data and of its output."""
+    if data == "int16":
+        return np.maximum(steps, LEAST_RATIO * output / scale)
+    return np.minimum(steps, MOST_RATIO * output / scale)
+
+
 def most_bias(weights: str) -> int:
     """The largest code of a bias: XNNPACK's int4 kernels multiply it by 16 as they work."""
     return 2**30 if weights == "int8" else 2**26

@@ -10,7 +10,7 @@ from litesmith.ir.model_text import op_name
 from litesmith.ir.types import Model, Quant, Tensor
 from litesmith.numeric.affine import rows_of
 from litesmith.numeric.one_core import on_one_core
-from litesmith.passes.core.layers import layers_of, real_values
+from litesmith.passes.core.layers import keep_ratio, layers_of, real_values
 from litesmith.passes.core.step import Change, Context
 from litesmith.passes.quantizing.layer_rows import products, rows_of_layer
 from litesmith.passes.quantizing.paired_walk import ROWS, Float64s, Visit, walk
@@ -75,6 +75,9 @@ def with_gain(visit: Visit, weight: Tensor) -> Tensor:
     if quant is None or not quant.per_channel or visit.given.outputs is None:
         return weight
     scales = quant.scale * _gains(visit, weight)
+    data, output = visit.layer.data, visit.layer.op.outputs[0].quant
+    if data.quant is not None and output is not None:
+        scales = keep_ratio(scales, data.dtype, visit.affine[0], float(output.scale[0]))
     return replace(weight, quant=Quant.of(scales.astype(np.float32), 0, quant.axis))
 
 

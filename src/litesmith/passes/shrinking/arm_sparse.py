@@ -2,9 +2,10 @@
 
 The rules are those of XNNPACK's src/subgraph.c, `xnn_check_nchw_compatibility` and what follows it:
 a part of the model that begins with a 3×3 convolution of stride 2 on 3 channels, ends with a mean
-over the image, and has between them only ops that compute channel by channel; more than two thirds
-of the weights of its 1×1 convolutions are zero. The runtime looks for such parts only in models
-with sparse weights behind DENSIFY (LiteRT tflite/delegates/xnnpack).
+or a sum, and has between them only ops that compute channel by channel; more than two thirds of the
+weights of its 1×1 convolutions are zero. The runtime looks for such parts only in models with
+sparse weights behind DENSIFY (LiteRT tflite/delegates/xnnpack). `bench/arm_sparse.py` asks the
+runtime itself.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -66,10 +67,11 @@ class _SparseParts:
         self._graph = graph
         self._readers = consumers(graph)
         self._makers = {t: op for op in graph.ops for t in op.outputs}
-        self._padding = {
-            op.outputs[0]: op for op in graph.ops if op.kind == "PAD" and _pad(op) is not None
-        }
+        self._padding = {op.outputs[0]: op for op in graph.ops if self._is_fused(op)}
         self._ways = {op: self._way(op) for op in graph.ops}
+        for op in [op for op, way in self._ways.items() if way == "on or out"]:
+            is_read = any(self._ways[user] in _READING for user in self._users(op))
+            self._ways[op] = "on" if is_read else "out"
 
     def why_not(self, op: Op) -> str:
         """Why the part around a 1×1 convolution is not computed sparse; "" where it is."""
@@ -88,8 +90,19 @@ class _SparseParts:
             )
         return ""
 
+    def _is_fused(self, op: Op) -> bool:
+        """Whether an op pads an image for one layer, which then does that itself."""
+        if op.kind != "PAD" or _pad(op) is None or op.outputs[0] in self._graph.outputs:
+            return False
+        readers = self._readers.get(op.outputs[0], [])
+        return len(readers) == 1 and (
+            (OPS[readers[0].kind].is_convolution or OPS[readers[0].kind].is_depthwise)
+            and readers[0].option("padding") == "VALID"
+        )
+
     def _way(self, op: Op) -> str:
-        """`in` where an op begins a part, `on` inside, `out` at its end, "" for all others."""
+        """`in` where an op begins a part, `on` inside, `out` at its end, "" for all others; `on or
+        out` where that hangs on who reads it."""
         if any(t.dtype != "float32" for t in (*_activations(op), *op.outputs)):
             return ""
         row = OPS[op.kind]
@@ -122,14 +135,17 @@ class _SparseParts:
             and strides in ({1}, {2})
             and all(slide.dilation == 1 for slide in moves)
             and data.shape[-1] == weight.shape[-1]
-            and self._padded_by(op) == size // 2
+            and (
+                self._padded_by(op) == size // 2
+                # XNNPACK knows what SAME comes to where an image keeps its size.
+                or (op.option("padding") == "SAME" and strides == {1})
+            )
         )
 
     def _padded_by(self, op: Op) -> int | None:
         """How far the image is padded on every side, by an op of its own; None where it is not."""
         pad = self._padding.get(op.inputs[0]) if op.inputs[0] is not None else None
-        is_valid = op.option("padding") == "VALID"
-        return _pad(pad) if pad is not None and is_valid else None
+        return _pad(pad) if pad is not None else None
 
     def _sources(self, op: Op) -> Iterator[Tensor]:
         """What an op computes with, seen through padding."""
@@ -200,24 +216,36 @@ def _activations(op: Op) -> list[Tensor]:
 
 
 def _by_channel(op: Op) -> str:
-    """On with images, or an image and a constant that is one number or one a channel."""
-    for tensor in op.inputs[:2]:
-        if tensor is None or len(tensor.shape) != 4:
-            return ""
-        if tensor.is_const and sum(size != 1 for size in tensor.shape) > 1:
-            return ""
-    return "on"
+    """On with images, or an image and a constant that is one number or one a channel.
+
+    XNNPACK counts the sizes of the first input for a constant in either place, so that one in the
+    second is taken only where the image is a single row of numbers.
+    """
+    first, second = op.inputs[0], op.inputs[1]
+    if first is None or second is None or len(first.shape) != 4 or len(second.shape) != 4:
+        return ""
+    has_constant = first.is_const or second.is_const
+    return "" if has_constant and sum(size != 1 for size in first.shape) > 1 else "on"
 
 
 def _on_images(op: Op) -> str:
     return "on" if len(op.outputs[0].shape) == 4 else ""
 
 
-def _image_mean(op: Op) -> str:
-    axes = constant_numbers(op.inputs[1])
-    is_image = axes is not None and sorted(axes.reshape(-1).tolist()) == [1, 2]
-    return "out" if is_image else ""
+def _resize(op: Op) -> str:
+    data = op.inputs[0]
+    if data is None or len(data.shape) != 4:
+        return ""
+    return "on" if min(data.shape[1:3]) > 1 else ""
 
+
+def _reduction(op: Op) -> str:
+    data = op.inputs[0]
+    is_known = constant_numbers(op.inputs[1]) is not None
+    return "on or out" if data is not None and len(data.shape) == 4 and is_known else ""
+
+
+_READING = ("on", "out", "on or out")
 
 _UNARY = (
     *("ABS", "CEIL", "COS", "ELU", "EXP", "FLOOR", "GELU", "HARD_SWISH", "LEAKY_RELU", "LOG"),
@@ -230,9 +258,10 @@ _WAYS: dict[str, Callable[[Op], str]] = {
     **dict.fromkeys(_UNARY, _on_images),
     "ADD": _by_channel,
     "DEPTH_TO_SPACE": lambda op: "out",
-    "MEAN": _image_mean,
+    "MEAN": _reduction,
     "MUL": _by_channel,
-    "RESIZE_BILINEAR": _on_images,
+    "RESIZE_BILINEAR": _resize,
+    "SUM": _reduction,
 }
 
 

@@ -2,12 +2,17 @@
 
 import json
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from litesmith import ops
 from litesmith.diagnosis.bundle import bundle_files, write_bundle
 from litesmith.errors import BadInput
+from litesmith.ir.build import Builder
+from litesmith.ir.types import Array, Graph, Op
 from litesmith.profiling.op_times import profile_ops
 from litesmith.tflite.file import load
 from tests import zoo
@@ -16,7 +21,7 @@ from tests import zoo
 def test_contents(tmp_path: Path) -> None:
     model = zoo.described()
     found = profile_ops(model, runs=1)
-    files = bundle_files(model, found, command="litesmith doctor MODEL")
+    files = bundle_files(model, found, target="cpu:1")
     write_bundle(tmp_path / "b.zip", files)
     with zipfile.ZipFile(tmp_path / "b.zip") as archive:
         read = {name: archive.read(name) for name in archive.namelist()}
@@ -33,7 +38,7 @@ def test_contents(tmp_path: Path) -> None:
 
 
 def test_a_model_without_a_profile_has_a_bundle_too() -> None:
-    files = bundle_files(zoo.custom(), None, command="litesmith doctor MODEL")
+    files = bundle_files(zoo.custom(), None, target="cpu:1")
     assert "profile.json" not in files
 
 
@@ -48,3 +53,31 @@ def test_written_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="is a folder"):
         write_bundle(tmp_path, {"a": b"1"})
     assert not list(tmp_path.iterdir())
+
+
+class Absolute:
+    """A delegate that takes ABS."""
+
+    def claims(self, op: Op) -> bool:
+        return op.kind == "ABS"
+
+    def program(self, _: Graph) -> Callable[[list[Array], list[Array]], Array]:
+        return lambda given, made: np.abs(given[0], out=made[0])
+
+
+def test_what_the_runtime_calls_its_work_tells_no_names_of_ops_and_delegates() -> None:
+    """A name stood beside the time of each custom op, and in the command."""
+    b = Builder()
+    x = b.op("ABS", b.op("CUSTOM", b.input("x", (1, 4)), custom="SecretOp", shape=(1, 4)))
+    model, target = b.model(x), "custom:secret"
+    ops.op("SecretOp", replace=True)(lambda x: x)
+    ops.delegate("secret", replace=True)(Absolute)
+    try:
+        found = profile_ops(model, target, runs=1)
+        assert "SecretOp" in str(found.facts()) and target in str(found.facts())
+        files = bundle_files(model, found, target=target)
+        assert not any(b"secret" in content.lower() for content in files.values())
+        kept = bundle_files(model, found, target=target, keep_custom_options=True)
+        assert b"SecretOp" in kept["profile.json"] and b"SecretOp" in kept["model.tflite"]
+    finally:
+        ops.unregister("SecretOp")

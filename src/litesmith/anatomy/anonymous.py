@@ -1,5 +1,6 @@
 """A model that behaves like another and reveals nothing of it: no weights, names or labels."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from types import MappingProxyType
@@ -42,10 +43,13 @@ _NAMES = {
 }
 _KEPT_OF_TENSORS = ("has_rank", "variant_tensors")
 
-# Custom ops of the stock runtime or TensorFlow, and composites that delegates look for: their names
-# reveal nothing.
-_PUBLIC = ("TFLite_Detection_PostProcess",)
-_PUBLIC_START, _PUBLIC_COMPOSITES = "Flex", "odml."
+# Codes that are finite numbers in every type of 8 bits.
+_CODES = np.arange(64, dtype=np.uint8)
+
+# Custom ops that the stock runtime or TensorFlow has (FlexErf is its Erf, where Flexible is anybody's
+# word), and composites that delegates look for: their names tell nothing.
+_PUBLIC = re.compile("TFLite_Detection_PostProcess|Flex[A-Z][A-Za-z0-9]*")
+_PUBLIC_COMPOSITES = "odml."
 
 
 def anonymous(model: Model, *, seed: int = 0, keep_custom_options: bool = False) -> Model:
@@ -135,7 +139,7 @@ class _Anonymizer:
         return replace(made, custom=self._custom_name(old.custom)) if old.is_custom else made
 
     def _custom_name(self, old: str) -> str:
-        if self._keep_custom_options or old in _PUBLIC or old.startswith(_PUBLIC_START):
+        if self._keep_custom_options or _PUBLIC.fullmatch(old):
             return old
         return self._customs.setdefault(old, f"custom{len(self._customs)}")
 
@@ -182,7 +186,8 @@ def random_content(tensor: Tensor, random: np.random.Generator) -> Array:
         wide = (data.astype(np.uint32) << 16).view(np.float32)
         return (_between(wide, random).view(np.uint32) >> 16).astype(np.uint16)
     if (row.is_float and row.bits == 8) or row.is_packed:  # codes: any that occurs is a valid one
-        return random.choice(np.unique(data), data.shape)
+        few = tensor.elements <= _TELLING
+        return random.choice(_CODES.view(data.dtype) if few else np.unique(data), data.shape)
     return _between(data, random)
 
 
@@ -199,10 +204,11 @@ def _between(values: Array, random: np.random.Generator) -> Array:
     if not finite.size:
         return np.zeros_like(values)
     low, high = finite.min(), finite.max()
-    if values.dtype.kind == "f" and (low == high or values.size <= _TELLING):
-        near = np.where(np.isfinite(values), values, low)
+    is_float = values.dtype.kind == "f"
+    if values.size <= _TELLING or (is_float and low == high):
+        near = np.where(np.isfinite(values), values, low)  # towards zero, which fits every type
         return (near * random.uniform(0.5, 1.0, values.shape)).astype(values.dtype)
-    if values.dtype.kind == "f":
+    if is_float:
         wide = random.uniform(float(low), float(high), values.shape)
         made = np.clip(wide.astype(values.dtype), low, high)
     else:

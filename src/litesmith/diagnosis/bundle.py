@@ -5,16 +5,17 @@ import io
 import json
 import zipfile
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 
 from litesmith.anatomy.anonymous import anonymous
 from litesmith.ir.check import check
 from litesmith.ir.types import Model
 from litesmith.profiling.op_times import Profile
+from litesmith.run.core.target import Target
 from litesmith.tflite.file import write_whole
 from litesmith.tflite.write import to_bytes
 from litesmith.timing.host import host
+from litesmith.type_guards import is_list_or_tuple, is_mapping
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # a zip file needs a date; the same one gives the same bytes
 
@@ -33,16 +34,18 @@ To see the same: pip install litesmith, then litesmith profile model.tflite
 
 
 def bundle_files(
-    model: Model, profile: Profile | None, *, command: str, keep_custom_options: bool = False
+    model: Model, profile: Profile | None, *, target: str, keep_custom_options: bool = False
 ) -> dict[str, bytes]:
     """The contents by name. Nothing in them comes from the model's names, weights or metadata."""
+    kept = " --keep-custom-options" if keep_custom_options else ""
+    command = f"litesmith doctor MODEL --on {target} --bundle OUT.zip{kept}\n"
     stripped = anonymous(model, keep_custom_options=keep_custom_options)
     check(stripped)
     files = {
         "README.txt": _READ_ME.encode(),
         "model.tflite": to_bytes(stripped),
         "host.json": _json(host().facts()),
-        "command.txt": f"{command}\n".encode(),
+        "command.txt": str(_renamed(command, _delegate_words(target))).encode(),
     }
     if profile is not None:
         files["profile.json"] = _json(_profile_facts(model, stripped, profile))
@@ -60,24 +63,36 @@ def write_bundle(path: Path, files: Mapping[str, bytes]) -> None:
     write_whole(path, [packed.getbuffer()])
 
 
-def _profile_facts(model: Model, stripped: Model, profile: Profile) -> dict[str, object]:
+def _profile_facts(model: Model, stripped: Model, profile: Profile) -> object:
     """The profile under the names of the stripped model."""
     ops = [op for _, _, op in stripped.ops()]
     renamed = [
         {**row, "kind": op.label, "name": op.outputs[0].name if op.outputs else ""}
         for row, op in zip(profile.to_rows(), ops, strict=True)
     ]
-    customs = {old.custom: new.custom for (_, _, old), new in zip(model.ops(), ops, strict=True)}
-    rest = [{**asdict(one), "tag": _renamed(one.tag, customs)} for one in profile.unmatched]
-    return {"schema": 1, **profile.facts(), "ops": renamed, "unmatched": rest}
+    words = {old.custom: new.custom for (_, _, old), new in zip(model.ops(), ops, strict=True)}
+    words |= _delegate_words(profile.target)
+    return _renamed({"schema": 1, **profile.facts(), "ops": renamed}, words)
 
 
-def _renamed(tag: str, customs: Mapping[str, str]) -> str:
-    """The runtime's name for some work, without the names of custom ops."""
-    for old in sorted(filter(None, customs), key=len, reverse=True):
-        tag = tag.replace(old, customs[old])
-    return tag
+def _delegate_words(target: str) -> dict[str, str]:
+    """The word that stands for a delegate of the user's own."""
+    parsed = Target.parse(target)
+    return {parsed.kernels: "NAME"} if parsed.kind == "custom" else {}
 
 
-def _json(facts: Mapping[str, object]) -> bytes:
+def _renamed(told: object, words: Mapping[str, str]) -> object:
+    """Facts whose every text is without names of custom ops and delegates: the runtime, too, calls
+    its work by them."""
+    if is_mapping(told):
+        return {name: _renamed(value, words) for name, value in told.items()}
+    if is_list_or_tuple(told):
+        return [_renamed(value, words) for value in told]
+    if isinstance(told, str):
+        for old in sorted(filter(None, words), key=len, reverse=True):
+            told = told.replace(old, words[old])
+    return told
+
+
+def _json(facts: object) -> bytes:
     return json.dumps(facts, indent=1).encode()

@@ -459,11 +459,10 @@ def _extent(count: int, every: int, wanted: int) -> list[str]:
 def _write_bundle(patient: Patient, asked: Asked) -> dict[str, int]:
     """Tells what the bundle will hold, then writes it."""
     path, keeps = asked.bundle or Path(), asked.keep_custom_options
-    kept = " --keep-custom-options" if keeps else ""
     files = bundle_files(
         patient.model,
         patient.profile,
-        command=f"litesmith doctor MODEL --on {patient.target} --bundle OUT.zip{kept}",
+        target=str(patient.target),
         keep_custom_options=keeps,
     )
     sizes = {name: len(content) for name, content in files.items()}

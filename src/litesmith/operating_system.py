@@ -11,6 +11,7 @@ import platform
 import re
 import shlex
 import signal
+import stat
 import subprocess
 import sys
 from collections.abc import Callable, Generator, Mapping
@@ -290,6 +291,18 @@ def is_there(path: Path) -> bool:
         return path.is_file()
     except OSError:
         return False
+
+
+def find_files(folder: Path, pattern: str) -> list[Path]:
+    """The files of a folder with such names, in order; no pipes and devices, which need not end."""
+    return sorted(path for path in folder.glob(pattern) if is_there(path))
+
+
+def is_endless(path: Path) -> bool:
+    """True of what need not end when it is read: a pipe or a device; raises OSError where there is
+    nothing."""
+    mode = path.stat().st_mode
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 @contextmanager

@@ -136,13 +136,10 @@ def test_few_numbers_are_not_told() -> None:
 )
 def test_few_integers_are_not_told_either(dtype: str) -> None:
     """The bias of a head with one output stood in the bundle as it was."""
-    quant = Quant.of(0.5)
-    if "float" in dtype:
-        quant = None
-    for values in ([5], [6, 7], [[-5], [7], [6]]):
-        if dtype == "uint8":
-            values = np.abs(values)
-        bias = Builder().const(values, dtype=dtype, quant=quant)
+    quant = None if "float" in dtype else Quant.of(0.5)
+    for values in ([5], [6, 7], [[5], [7], [6]]):
+        signed = np.array(values) * (-1 if dtype == "int8" else 1)
+        bias = Builder().const(signed, dtype=dtype, quant=quant)
         b = Builder()
         x = b.op("CUSTOM", b.input("x", (1, 4)), bias, custom="c", shape=(1, 4))
         told = anonymous(b.model(x)).main.ops[0].inputs[1]

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from litesmith.calibration.observed_cache import VARIABLE, cache
+from litesmith.calibration.observed_cache import VARIABLE, cache, read_outputs, write_outputs
 from litesmith.errors import BadInput
 from litesmith.native.sealed_file import (
     KEY_VARIABLE,
@@ -203,3 +203,31 @@ def test_a_command_says_why_nothing_is_kept(place: Path) -> None:
     )
     assert shown.returncode == 0
     assert shown.stderr.count("others can write into it") == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+def test_a_planted_pipe_or_device_is_not_waited_for(place: Path) -> None:
+    """A cache that was restored can hold anything; a pipe in it stopped every command for good."""
+    place.mkdir(mode=0o700)
+    os.mkfifo(place / "one")
+    (place / "two").symlink_to("/dev/zero")
+    (place / "three").mkdir()
+    for name in ("one", "two", "three"):
+        assert read_sealed(place / name) is None
+
+
+@needs_modes
+def test_what_another_user_keeps_for_all_is_used(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the owner of a file may say when it was used: others took nothing of a shared folder."""
+    monkeypatch.setenv(KEY_VARIABLE, "shared by the machines of one team")
+    kept = place / "a.facts"
+    write_outputs(kept, ["x"], np.ones((1, 2)))
+
+    def refused(_: Path) -> None:
+        raise PermissionError("not the owner")
+
+    monkeypatch.setattr(os, "utime", refused)
+    found = read_outputs(kept, ["x"])
+    assert found is not None and found.tolist() == [[1.0, 1.0]]

@@ -1,6 +1,7 @@
 """Data as people have it: the same scene in three forms, and what is wrong with it."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from PIL import Image
 import litesmith
 from examples.tasks.make import COLOURS, SIDE, detector, masks, scenes, segmenter
 from litesmith.errors import BadInput
-from litesmith.tasks.annotations import find_annotations, read_coco
+from litesmith.tasks.annotations import find_annotations, read_coco, read_yolo
 from litesmith.tasks.class_names import COCO_80, COCO_90, VOC_20, match_classes
 from litesmith.tasks.outlines import drawn
 from litesmith.tflite.file import save
@@ -256,6 +257,16 @@ def test_masks_are_scored_by_pixel(place: Path) -> None:
 def test_nothing_is_taken_for_annotations_that_is_not(tmp_path: Path) -> None:
     (tmp_path / "notes.json").write_text('{"a": 1}')
     assert find_annotations(tmp_path) is None
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+def test_a_pipe_in_a_folder_is_not_waited_for(tmp_path: Path) -> None:
+    """A folder may come out of an archive, which can hold pipes."""
+    scenes(tmp_path / "coco")
+    for ending in ("json", "xml", "yaml"):
+        os.mkfifo(tmp_path / f"a.{ending}")
+    assert find_annotations(tmp_path) is None
+    assert read_yolo(as_yolo(tmp_path / "coco", tmp_path)).classes == ("red", "green")
 
 
 def test_classes_by_name() -> None:

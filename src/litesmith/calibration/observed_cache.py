@@ -9,6 +9,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -170,7 +171,7 @@ def read_outputs(place: Path | None, names: Sequence[str]) -> Array | None:
             rows, kept = archive["rows"], archive["names"].tolist()
         places = {name: number for number, name in enumerate(kept)}
         found = rows[[places[name] for name in names]]
-        os.utime(place)  # what is used stays
+        _mark_used(place)
     except _DAMAGE:
         return None
     return found
@@ -200,7 +201,7 @@ def read_facts(place: Path | None, model: Model, what: frozenset[str]) -> dict[T
                 states.setdefault(int(number), {})[name] = archive[key]
         tensors = model.main.tensors
         facts = {tensors[n]: Seen.restored(what, state) for n, state in states.items()}
-        os.utime(place)  # what is used stays
+        _mark_used(place)
     except _DAMAGE:
         return {}
     return facts
@@ -226,6 +227,12 @@ def write_facts(
     else:
         np.savez(content, **arrays)  # pyright: ignore[reportArgumentType]
     _write(place, content, room)
+
+
+def _mark_used(place: Path) -> None:
+    """What is used stays; in a folder that another user wrote, as long as that user uses it."""
+    with suppress(OSError):
+        os.utime(place)
 
 
 def _write(place: Path, content: io.BytesIO, room: CacheRoom) -> None:

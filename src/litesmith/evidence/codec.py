@@ -8,7 +8,6 @@ user hands over: anything may be missing or odd, and every loss has a reason.
 import json
 import math
 import re
-import stat
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
@@ -29,6 +28,7 @@ from typing import (
     get_type_hints,
 )
 
+from litesmith.operating_system import is_endless
 from litesmith.phrases import Phrase, Quantity, Value, phrase
 from litesmith.units import plain
 
@@ -96,9 +96,8 @@ class Salvaged(NamedTuple, Generic[T]):
 
 
 def read_record(path: Path) -> bytes:
-    """Reads a file; raises Malformed for a pipe or a device, which might never end."""
-    mode = path.stat().st_mode
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a folder is the system's to refuse
+    """The content of a file; raises Malformed for a pipe or a device, which need not end."""
+    if is_endless(path):
         raise Malformed("", phrase("it is no regular file"))
     return path.read_bytes()
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from litesmith.errors import BadInput
 from litesmith.native.user_cache import VARIABLE, folder
-from litesmith.operating_system import settings_folder
+from litesmith.operating_system import is_endless, settings_folder
 from litesmith.phrases import phrase
 from litesmith.unfinished import open_part
 from litesmith.units import plain
@@ -34,7 +34,7 @@ def read_sealed(path: Path) -> memoryview | None:
     if key is None:
         return None
     try:
-        whole = memoryview(path.read_bytes())
+        whole = memoryview(b"" if is_endless(path) else path.read_bytes())
     except OSError:
         return None
     start, content = len(_START), whole[len(_START) + _BYTES :]

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import gettempdir
 from time import time
+from typing import TextIO
 
 from litesmith.native.user_cache import folder
 from litesmith.operating_system import take_lock
@@ -44,13 +45,19 @@ def timed_alone(node: str, what: str, models: tuple[str, ...]) -> Generator[None
 
 
 def _append(place: Path, line: dict[str, object]) -> None:
-    with place.open("a") as file:
+    with _appending(place) as file:
         file.write(f"{json.dumps(line)}\n")
 
 
 @contextmanager
 def _held(place: Path) -> Generator[None]:
     """A lock between processes, which ends with the one that has it, however that ends."""
-    with place.open("a") as file:
+    with _appending(place) as file:
         take_lock(file.fileno(), wait=True)
         yield
+
+
+def _appending(place: Path) -> TextIO:
+    """A file to add to; no link, which in a temporary folder could be laid by anyone."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
+    return os.fdopen(os.open(place, flags, 0o666), "a", encoding="utf-8")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litesmith.errors import BadInput, os_reason
-from litesmith.operating_system import is_there
+from litesmith.operating_system import find_files, is_there
 from litesmith.phrases import phrase
 from litesmith.tasks.outlines import numbers
 from litesmith.type_guards import is_list_or_tuple, is_mapping
@@ -78,10 +78,8 @@ def find_annotations(source: Path) -> tuple[Reader, Path] | None:
     """Finds the reader for the annotations at a path, and their file; None where there are none."""
     if source.is_file():
         return (read_coco, source) if source.suffix.lower() == ".json" else None
-    found = [
-        p for folder in (source, source / "annotations") for p in sorted(folder.glob("*.json"))
-    ]
-    found = [path for path in found if _is_coco(path)]
+    places = (source, source / "annotations")
+    found = [path for place in places for path in find_files(place, "*.json") if _is_coco(path)]
     if len(found) > 1:
         raise BadInput(
             "{source}: has {count} files of annotations ({first}, {second} …); give the one that "
@@ -93,9 +91,9 @@ def find_annotations(source: Path) -> tuple[Reader, Path] | None:
         )
     if found:
         return read_coco, found[0]
-    if any((source / "Annotations").glob("*.xml")) or any(source.glob("*.xml")):
+    if find_files(source / "Annotations", "*.xml") or find_files(source, "*.xml"):
         return read_voc, source
-    if any((source / "labels").glob("*.txt")):
+    if find_files(source / "labels", "*.txt"):
         return read_yolo, source
     return None
 
@@ -308,7 +306,7 @@ def _checked(found: Annotated, path: Path) -> Annotated:
 def read_voc(folder: Path) -> Annotated:
     """A folder with `Annotations` and `JPEGImages`, or with XML beside images."""
     inner = folder / "Annotations"
-    files = sorted((inner if inner.is_dir() else folder).glob("*.xml"))
+    files = find_files(inner if inner.is_dir() else folder, "*.xml")
     wrong, kept, things = _Wrong(), list[Path](), list[tuple[Thing, ...]]()
     sizes: list[tuple[int, int]] = []
     for file in files:
@@ -433,7 +431,7 @@ def _yolo_names(folder: Path) -> tuple[str, ...]:
         if (folder / name).is_file():
             lines = (folder / name).read_text("utf-8", "replace").splitlines()
             return tuple(line.strip() for line in lines if line.strip())
-    for file in sorted(folder.glob("*.yaml")):
+    for file in find_files(folder, "*.yaml"):
         found = _yaml_names(file.read_text("utf-8", "replace"))
         if found:
             return found

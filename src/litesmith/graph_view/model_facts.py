@@ -19,6 +19,7 @@ from litesmith.graph_view.op_pairs import GraphPairs, graph_of
 from litesmith.ir.types import Model, Tensor
 from litesmith.passes.core.layers import Layer, layers_of
 from litesmith.run.accelerators.targets import DELEGATES, FAMILIES
+from litesmith.units import plain
 
 # The member that represents each family of accelerators.
 _SHOWN = frozenset(FAMILIES.values())
@@ -54,7 +55,7 @@ class ModelFacts:
 def model_facts(source: SourceFile, timing: Timing, bars: Mapping[Place, WeightBars]) -> ModelFacts:
     graphs = source.model.graphs
     return ModelFacts(
-        name=source.name,
+        name=plain(source.name),
         bytes=source.bytes,
         ops=op_facts(source.model),
         ends=tuple((_facts(graph.inputs), _facts(graph.outputs)) for graph in graphs),

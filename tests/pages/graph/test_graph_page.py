@@ -1,6 +1,7 @@
 """The page of `view`: one file, in every language, that asks for nothing."""
 
 import re
+import sys
 from html import unescape
 from pathlib import Path
 
@@ -24,6 +25,18 @@ def test_a_page_is_sound_and_loads_nothing() -> None:
     names = [dict(attributes).get("id") for _, attributes in page.elements]
     kept = [name for name in names if name]
     assert len(kept) == len(set(kept))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such names there")
+def test_a_file_name_acts_on_nothing(tmp_path: Path) -> None:
+    """It stood in the commands of the page as it was, for whoever pastes one into a terminal."""
+    place = tmp_path / "a\x1b[31m\u202eb\x9b2J\r.tflite"
+    litesmith.save(blocks(), place)
+    text = litesmith.view(place, predict=True).page
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", text)
+    assert "u202e" in text and "\\\\u001b" not in text
+    hidden = re.search(r'class="graph-data">([^<]*)<', text)
+    assert hidden is not None and not re.search(r"(?<!\\)\\u(?:001b|202e|009b)", hidden[1])
 
 
 @pytest.mark.parametrize("name", LANGUAGES)

@@ -22,6 +22,10 @@ _EMPTY = frozenset(("br", "input", "meta"))
 # The spaces inside of a number with its unit or its interval, where no line ends.
 _BETWEEN = re.compile(r"(?<=[\d×,;]) (?!\[)| (?=[\d×%])")
 
+# Characters that are seen by what they do: to a terminal that a command is pasted into, and to the
+# order of the letters around them.
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
 # Elements that hold names, commands and programs, which are the same in every language.
 _AS_IS = frozenset(("b", "code", "kbd", "pre", "script", "style"))
 _SPOKEN = frozenset(("alt", "aria_label", "data_all", "data_label", "data_tip", "title"))
@@ -40,7 +44,7 @@ def tag(name: str, /, *children: Child, **attributes: Child | float | bool) -> H
 def join_html(*children: Child) -> Html:
     """Text and elements one after the other."""
     shown = (
-        child.text if isinstance(child, Html) else escape(say(child))
+        child.text if isinstance(child, Html) else _escape(say(child))
         for child in children
         if child is not None
     )
@@ -48,8 +52,13 @@ def join_html(*children: Child) -> Html:
 
 
 def as_is(child: Child) -> Html | None:
-    """Text that is never translated, such as a name; also for an attribute."""
-    return Html(escape(child)) if isinstance(child, str) else child
+    """A name, or what is said already; for an attribute too."""
+    return Html(_escape(child)) if isinstance(child, str) else child
+
+
+def _escape(text: str) -> str:
+    """Text that is neither markup nor anything but letters."""
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), escape(text))
 
 
 def table_html(
@@ -125,4 +134,4 @@ def _attribute(key: str, value: Child | float | bool) -> str:
     if isinstance(value, Html):
         return f' {name}="{value.text}"'
     shown = say(value) if key in _SPOKEN and isinstance(value, str) else str(value)
-    return f" {name}" if value is True else f' {name}="{escape(shown)}"'
+    return f" {name}" if value is True else f' {name}="{_escape(shown)}"'

@@ -18,6 +18,7 @@ from litesmith.pages.drawing.markup import Html
 from litesmith.pages.graph.graph_words import graph_words, kind_words
 from litesmith.phrases import Phrase
 from litesmith.run.core.placement import PREDICTED
+from litesmith.units import plain
 
 Json = dict[str, object]
 
@@ -202,7 +203,7 @@ def _keep(view: GraphView, strings: _Strings) -> Json | None:
     names = {n: view.models[0].ops[0, n].outputs[0].name for n in keep.in_int16}
     wide = {n: name for n, name in names.items() if name and len(name) <= _MOST_LETTERS}
     return {
-        "source": keep.source,
+        "source": plain(keep.source),
         "scheme": keep.scheme,
         "options": keep.options,
         "choices": sorted(keep.choices),

@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from ctypes import byref, c_char_p, c_size_t, c_uint32, c_uint64, c_void_p
 from functools import cache
 from pathlib import Path
+from time import monotonic, sleep
 from typing import NamedTuple
 
 _PROGRAM_SECONDS = 5.0
@@ -217,6 +218,35 @@ def limit_child() -> None:
     if is_linux():
         of_parent_death = 1
         ctypes.CDLL(None).prctl(of_parent_death, signal.SIGKILL)
+
+
+def adopt_orphans() -> None:
+    """Makes this process, on Linux, the parent of what its children leave running."""
+    if is_linux():
+        child_subreaper = 36
+        ctypes.CDLL(None).prctl(child_subreaper, 1)
+
+
+def end_orphans(seconds: float = 1.0) -> None:
+    """Ends all children of this process, and theirs, that are in its session: a daemon is not."""
+    own, ends = os.getsid(0), monotonic() + seconds
+    children = Path(f"/proc/self/task/{os.getpid()}/children")
+    while monotonic() < ends:
+        mine = [child for child in map(int, read_text(children).split()) if _session(child) == own]
+        if not mine:
+            return
+        for child in mine:
+            with suppress(OSError):
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, os.WNOHANG)
+        sleep(0.002)
+
+
+def _session(process: int) -> int:
+    try:
+        return os.getsid(process)
+    except OSError:  # it has ended
+        return 0
 
 
 _STILL_ACTIVE, _QUERY_LIMITED = 259, 0x1000

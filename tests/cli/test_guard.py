@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 
 from litesmith import Builder
 from litesmith.cli.guard import can_guard
+from litesmith.operating_system import is_running
 from litesmith.run.core.child_process import CALL_SECONDS
 from litesmith.tflite.file import save
 from litesmith.unfinished import open_part
@@ -116,6 +118,40 @@ def test_a_crash_is_one_line_and_leaves_nothing(place: Path, how: str) -> None:
     (line,) = [line for line in told.splitlines() if not EMULATOR.match(line)]
     assert line.startswith("litesmith: the runtime crashed (SIG")
     assert nothing_is_left(place)
+
+
+# A child and one of its own, which go on for long, and a daemon, which is to; none of them speaks.
+CHILDREN = """\
+import os, pathlib, subprocess, sys, time
+
+quiet = {'stdout': subprocess.DEVNULL, 'stderr': subprocess.DEVNULL}
+inner = "import subprocess, time; print(subprocess.Popen(['sleep', '900']).pid, flush=True); "
+words = [sys.executable, '-c', inner + 'time.sleep(900)']
+child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+daemon = subprocess.Popen(['sleep', '900'], start_new_session=True, **quiet)
+told = os.getpid(), child.pid, int(child.stdout.readline()), daemon.pid
+pathlib.Path('processes').write_text(' '.join(map(str, told)))
+pathlib.Path('ready').touch()
+time.sleep(900)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells whose an orphan is")
+def test_a_command_that_is_killed_takes_its_children_along(place: Path) -> None:
+    """What it had started in processes of their own went on after it."""
+    command = start(place, CHILDREN)
+    wait_for_file(place / "ready", command)
+    worker, child, inner, daemon = map(int, (place / "processes").read_text().split())
+    try:
+        os.kill(worker, signal.SIGKILL)
+        command.wait(timeout=patient(60))
+        assert command.returncode == 2
+        assert [is_running(one) for one in (worker, child, inner, daemon)] == [False] * 3 + [True]
+        assert nothing_is_left(place)
+    finally:
+        for one in (child, inner, daemon):
+            with suppress(ProcessLookupError):
+                os.kill(one, signal.SIGKILL)
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

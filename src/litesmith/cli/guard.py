@@ -22,7 +22,13 @@ from time import monotonic
 from types import FrameType
 
 from litesmith.errors import BadInput
-from litesmith.operating_system import is_running, limit_child, read_text
+from litesmith.operating_system import (
+    adopt_orphans,
+    end_orphans,
+    is_running,
+    limit_child,
+    read_text,
+)
 from litesmith.phrases import phrase
 from litesmith.run.core.child_process import CALL_SECONDS, call_seconds
 from litesmith.temporary import no_room
@@ -66,6 +72,7 @@ def run_guarded(work: Callable[[], int], fail: Callable[[str, int], int]) -> int
         return fail(error.args[0], BAD_INPUT)
     answers = mmap(-1, 3)
     signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)  # until both know what to do with them
+    adopt_orphans()
     gc.freeze()  # so that the child's collector does not touch, and copy, what both share
     child = os.fork()
     if child == 0:
@@ -77,6 +84,8 @@ def run_guarded(work: Callable[[], int], fail: Callable[[str, int], int]) -> int
     watch = _Watch(child, answers)
     try:
         ended = watch.wait()
+        if not os.WIFEXITED(ended):  # without a chance to end what it had started
+            end_orphans()
     finally:
         remove_noted(folder / _NOTES)
         shutil.rmtree(folder, ignore_errors=True)

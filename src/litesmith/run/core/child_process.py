@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from litesmith.errors import CannotRun, LitesmithError
-from litesmith.operating_system import crash_name
+from litesmith.operating_system import crash_name, limit_child
 from litesmith.phrases import phrase
 from litesmith.temporary import temporary_file
 from litesmith.units import plain
@@ -91,6 +91,7 @@ def ask(module: str, path: str | os.PathLike[str], *words: str, seconds: float) 
 
 def answer(measure: Callable[..., object]) -> None:
     """The child's side: calls the function with the program's words and prints what it returns."""
+    limit_child()
     try:
         told = {"result": measure(*sys.argv[1:])}
     except LitesmithError as error:

@@ -46,8 +46,8 @@ _KEPT_OF_TENSORS = ("has_rank", "variant_tensors")
 # Codes that are finite numbers in every type of 8 bits.
 _CODES = np.arange(64, dtype=np.uint8)
 
-# Custom ops that the stock runtime or TensorFlow has (FlexErf is its Erf, Flexible anybody's word),
-# and composites that delegates look for: their names tell nothing.
+# Custom ops of the stock runtime or TensorFlow (FlexErf is its Erf; Flexible could be anyone's),
+# and composites that delegates look for: their names reveal nothing.
 _PUBLIC = re.compile("TFLite_Detection_PostProcess|Flex[A-Z][A-Za-z0-9]*")
 _PUBLIC_COMPOSITES = "odml."
 

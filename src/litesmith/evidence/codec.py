@@ -96,7 +96,7 @@ class Salvaged(NamedTuple, Generic[T]):
 
 
 def read_record(path: Path) -> bytes:
-    """The content of a file; raises Malformed for a pipe or a device, which need not end."""
+    """Reads a file; raises Malformed for a pipe or a device, which might never end."""
     if is_endless(path):
         raise Malformed("", phrase("it is no regular file"))
     return path.read_bytes()

@@ -52,7 +52,7 @@ def join_html(*children: Child) -> Html:
 
 
 def as_is(child: Child) -> Html | None:
-    """A name, or what is said already; for an attribute too."""
+    """Text that is never translated, such as a name; also for an attribute."""
     return Html(_escape(child)) if isinstance(child, str) else child
 
 

@@ -127,6 +127,62 @@ def test_few_channels_are_repeated_by_concatenation_and_many_are_not() -> None:
     assert wide is not None and not wide.rewrites
 
 
+def beside(kind: str) -> Model:
+    """An op whose input others read too, so that nothing fuses with it; layers around it."""
+    b = Builder()
+    x = b.input("x", (1, 56, 56, 32))
+    for number in range(2):
+        y = b.op("CONV_2D", x, noise(32, 3, 3, 32, seed=number, scale=0.1), noise(32))
+        both = b.op("CONCATENATION", y, b.op(kind, y), axis=3)
+        x = b.op("CONV_2D", both, noise(32, 1, 1, 64, seed=number, scale=0.1), noise(32))
+    return b.model(x)
+
+
+def pooled(window: int, stride: int) -> Model:
+    b = Builder()
+    x = b.input("x", (1, 56, 56, 32))
+    for number in range(2):
+        x = b.op("CONV_2D", x, noise(32, 3, 3, 32, seed=number, scale=0.1), noise(32))
+        x = b.op(
+            "AVERAGE_POOL_2D",
+            x,
+            padding="VALID",
+            filter_height=window,
+            filter_width=window,
+            stride_h=stride,
+            stride_w=stride,
+        )
+    return b.model(b.op("CONV_2D", x, noise(32, 1, 1, 32), noise(32)))
+
+
+@pytest.mark.parametrize("kind", ["RELU", "RELU6", "RELU_N1_TO_1"])
+def test_an_activation_that_nothing_takes_in_is_a_clamp_in_integers(kind: str) -> None:
+    found = suspected_forms(beside(kind), BASE)
+    assert found is not None and found.rewrites == (f"{kind}:MAX_POOL_2D",) and not found.keep
+    assert found.predicted_us < 0.5 * find_fastest_of(beside(kind)).integer_us
+
+
+def find_fastest_of(model: Model) -> FastestForms:
+    return find_fastest(model, estimated_costs(model, quantized(model)))
+
+
+def test_small_pools_are_convolutions_in_integers_and_large_ones_are_not() -> None:
+    small, large = (suspected_forms(pooled(size, 2), BASE) for size in (2, 7))
+    assert small is not None and large is not None
+    assert small.rewrites == ("AVERAGE_POOL_2D:DEPTHWISE_CONV_2D",)
+    assert not large.rewrites and "AVERAGE_POOL_2D" in large.keep
+
+
+def test_two_scores_at_many_places_are_a_logistic_in_float() -> None:
+    """A softmax takes its time for each place, and so does an int8 layer of two channels."""
+    b = Builder()
+    x = b.op("CONV_2D", b.input("x", (1, 64, 64, 32)), noise(32, 3, 3, 32, scale=0.1), noise(32))
+    two = b.op("CONV_2D", x, noise(2, 1, 1, 32), noise(2))
+    found = suspected_forms(b.model(b.op("SOFTMAX", two, beta=1.0)), BASE)
+    assert found is not None and found.rewrites == ("SOFTMAX:LOGISTIC",)
+    assert "LOGISTIC" in found.keep and "FULLY_CONNECTED" in found.keep
+
+
 def test_a_recipe_takes_what_was_found() -> None:
     found = FastestForms(("PRELU", 3), 1.0, 2.0, 3.0)
     told = text_of(with_forms(parse("fuse | quantize(ranges=mse) | correct"), found))

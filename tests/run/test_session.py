@@ -575,12 +575,13 @@ def test_probe(tmp_path: Path) -> None:
         probe(tmp_path / "custom.tflite")
 
 
-def test_probe_survives_a_crash_of_native_code(tmp_path: Path) -> None:
+def test_probe_survives_a_crash_of_native_code_and_names_the_op(tmp_path: Path) -> None:
     """A RESHAPE whose shape input is marked as absent passes every check and kills the runtime."""
     b = Builder()
-    crashing = b.model(b.op("RESHAPE", b.input("x", (4,)), None, shape=(2, 2)))
-    save(crashing, tmp_path / "crash.tflite")
-    with pytest.raises(CannotRun, match=r"crashed on cpu:1 \(SIG"):
+    negative = b.op("NEG", b.input("x", (4,)), name="negative")
+    crashing = b.op("RESHAPE", negative, None, shape=(2, 2), name="square")
+    save(b.model(b.op("ABS", crashing)), tmp_path / "crash.tflite")
+    with pytest.raises(CannotRun, match=r"RESHAPE 'square' crashes the runtime on cpu:1 \(SIG"):
         probe(tmp_path / "crash.tflite")
 
 

@@ -70,6 +70,12 @@ _MACS = {
     "FULLY_CONNECTED": Known(0.020, 0.006),
     "TRANSPOSE_CONV": Known(0.030, 0.010),
 }
+# What a place takes at least, however few its channels are.
+_LEAST = {
+    "CONV_2D": Known(1.3, 13.0),
+    "FULLY_CONNECTED": Known(1.3, 13.0),
+    "SOFTMAX": Known(15.0, 4.0),
+}
 
 # All other kinds: layers, and ops that mostly move values.
 _OTHER_MACS, _OTHER_VALUES = Known(0.03, 0.015), Known(0.15, 0.08)
@@ -92,20 +98,23 @@ _BUILTIN = ("GELU", "MAXIMUM", "MINIMUM", "RESIZE_NEAREST_NEIGHBOR")
 
 def known_us(op: Op, *, is_integer: bool) -> float:
     """The typical time of an op in one of the forms, by its kind."""
-    macs = op_macs(op)
-    known, work = _VALUES.get(op.kind, _OTHER_VALUES), sum(t.elements for t in op.outputs)
+    macs, made = op_macs(op), sum(t.elements for t in op.outputs)
+    places = made // max((1, *op.outputs[0].shape[-1:])) if op.outputs else 0
+    known, work = _VALUES.get(op.kind, _OTHER_VALUES), made
     if op.kind in _READS:
         high, wide = op.option("filter_height"), op.option("filter_width")
         reads = op.inputs[0].elements if op.inputs[0] is not None else 0
         known = _READS[op.kind]
-        work = high * wide * work if isinstance(high, int) and isinstance(wide, int) else reads
+        work = high * wide * made if isinstance(high, int) and isinstance(wide, int) else reads
     elif op.kind in _PLACES:
-        known, work = _PLACES[op.kind], work // max((1, *op.outputs[0].shape[-1:]))
+        known, work = _PLACES[op.kind], places
     elif macs and op.kind not in _VALUES:
         known, work = _MACS.get(op.kind, _OTHER_MACS), macs
     is_leaving = is_integer and op.kind in (*SLOW_KINDS, *_BUILTIN)
     call = _LEAVING_US if is_leaving else _CALL_US
-    return call + work * (known.integer if is_integer else known.real) / 1e3
+    form = 1 if is_integer else 0
+    least = _LEAST.get(op.kind, Known(0.0, 0.0))
+    return call + max(work * known[form], places * least[form]) / 1e3
 
 
 def is_integer(op: Op) -> bool:

@@ -34,12 +34,17 @@ _NEARLY = 1.2
 
 # Ops without a fast integer kernel, said with ops that have one; each exact or nearly so.
 _WAYS = (
-    "ABS",
+    "ABS:MAXIMUM",
+    "AVERAGE_POOL_2D:DEPTHWISE_CONV_2D",
     "AVERAGE_POOL_2D:MEAN",
     "HARD_SWISH",
     "PRELU:LEAKY_RELU",
     "PRELU:MAXIMUM",
+    "RELU6:MAX_POOL_2D",
+    "RELU:MAX_POOL_2D",
+    "RELU_N1_TO_1:MAX_POOL_2D",
     "RESIZE_NEAREST_NEIGHBOR:CONCATENATION",
+    "SOFTMAX:LOGISTIC",
     "SQUARED_DIFFERENCE",
 )
 

@@ -1,5 +1,6 @@
 """A model on a target: sessions over LiteRT, and without it.
 
+crashing_op.py     the op at which the runtime crashes
 free_sizes.py      a model with free dimensions that does not open at the sizes in its file
 gpu_trial.py       a model tried on the GPU in a child process: what it takes, how far it is off
 guarded.py         a session in a process of its own, its arrays in memory that both share

@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike
 
 from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.edit import rewrite, with_graphs
+from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import counting_inputs, late_tensors
-from litesmith.ir.types import Array, Graph, Model, Signature, Tensor
+from litesmith.ir.types import Array, Graph, Model, Op, Signature, Tensor, op_tensors
 from litesmith.ops.registry import find_delegate, find_op
 from litesmith.phrases import join, phrase
 from litesmith.run.accelerators.gpu import refuse_flaws, try_out, why_unopened
@@ -345,7 +346,12 @@ class Session:
             if isinstance(reason, CannotRun) and custom is not None and not self._is_ours:
                 raise
             self.model = given
-            self._fall_back(str(reason))
+            stateful = _stateful_op(self.graph) if isinstance(reason, NeedsInterpreter) else None
+            self._fall_back(
+                str(reason)
+                if stateful is None
+                else phrase("{op_name} keeps a state in variable tensors", op_name(stateful))
+            )
 
     def _output_room(self) -> list[int]:
         """The elements of each output after a run in the classic interpreter."""
@@ -493,6 +499,11 @@ def _entry(model: Model, key: str) -> Entry:
             return graph, (port_names(inputs), port_names(outputs)), signature
     known = ", ".join(repr(s.key) for s in model.signatures) or "none"
     raise BadInput("no signature {key!r}; the model has {known}", key, known)
+
+
+def _stateful_op(graph: Graph) -> Op | None:
+    """The first op with a tensor that outlives a run, which the compiled model does not open."""
+    return next((op for op in graph.ops if any(t.variable for t in op_tensors(op))), None)
 
 
 def _why_not_shared(graph: Graph) -> str:

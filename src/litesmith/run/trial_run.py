@@ -4,8 +4,10 @@ nothing with it."""
 import os
 
 from litesmith.errors import CannotRun
-from litesmith.run.core.child_process import answer, ask
+from litesmith.ir.model_text import op_name
+from litesmith.run.core.child_process import Crashed, answer, ask
 from litesmith.run.core.target import Target
+from litesmith.run.crashing_op import find_crashing_op
 from litesmith.run.free_sizes import why_unsized
 from litesmith.run.session import Session, Source, fill_inputs
 from litesmith.tflite.file import load
@@ -17,11 +19,25 @@ def probe(path: str | os.PathLike[str], target: str | Target = "cpu:1") -> None:
     """Raises CannotRun where opening the model or running it once fails or kills the process."""
     try:
         ask("litesmith.run.trial_run", path, str(target), seconds=_SECONDS)
-    except CannotRun:
-        unsized = why_unsized(load(path))
-        if unsized is None:
+    except CannotRun as error:
+        model = load(path)
+        unsized = why_unsized(model)
+        if unsized is not None:
+            raise unsized from None
+        if not isinstance(error, Crashed):
             raise
-        raise unsized from None
+        place = find_crashing_op(path, str(target))
+        if place is None:
+            raise
+        raise CannotRun(
+            "{path}: {op_name} crashes the runtime on {target} ({name}): it has no kernel for the "
+            "op as it is, or the model is damaged; litesmith targets MODEL has other places to run "
+            "it",
+            path,
+            op_name(model.main.ops[place]),
+            target,
+            error.how,
+        ) from None
 
 
 def probe_source(source: Source, target: str | Target = "cpu:1") -> None:

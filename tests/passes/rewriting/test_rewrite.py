@@ -43,6 +43,12 @@ def pooled(kind: str) -> Make:
     return unary(kind, **size, fused_activation_function="RELU6")
 
 
+def averaged(window: tuple[int, int], stride: tuple[int, int], padding: str) -> Make:
+    moves = {"stride_h": stride[0], "stride_w": stride[1], "padding": padding}
+    size = {"filter_height": window[0], "filter_width": window[1]}
+    return unary("AVERAGE_POOL_2D", **size, **moves, fused_activation_function="RELU")
+
+
 def product(b: Builder, x: Tensor) -> Tensor:
     gate = b.op("RELU6", b.op("ADD", x, np.float32(3)))
     return b.op("MUL", b.op("MUL", x, gate), np.float32(1 / 6))
@@ -168,8 +174,10 @@ def resized(kind: str, places: tuple[int, int]) -> Make:
 # way -> a model with the kind that goes, of an image 6×5 with 4 channels
 MODELS: dict[str, Make] = {
     "ABS": unary("ABS"),
+    "ABS:MAXIMUM": unary("ABS"),
     "ADD:RANK": binary("ADD", noise(5, 4)),
     "AVERAGE_POOL_2D:ACTIVATION": pooled("AVERAGE_POOL_2D"),
+    "AVERAGE_POOL_2D:DEPTHWISE_CONV_2D": averaged((3, 2), (2, 1), "VALID"),
     "AVERAGE_POOL_2D:MEAN": lambda b, x: b.op(
         "AVERAGE_POOL_2D",
         x,
@@ -211,12 +219,16 @@ MODELS: dict[str, Make] = {
     "PRELU": binary("PRELU", noise(1, 1, 4)),
     "PRELU:LEAKY_RELU": binary("PRELU", np.full((1, 1, 4), 0.2, np.float32)),
     "PRELU:MAXIMUM": binary("PRELU", np.abs(noise(1, 1, 4, scale=0.3))),
+    "RELU6:MAX_POOL_2D": unary("RELU6"),
+    "RELU:MAX_POOL_2D": unary("RELU"),
     "RELU_0_TO_1": unary("RELU_0_TO_1"),
+    "RELU_N1_TO_1:MAX_POOL_2D": unary("RELU_N1_TO_1"),
     "RESHAPE:CONV_2D": at_one_place("RESHAPE"),
     "RESHAPE:FULLY_CONNECTED": flattened,
     "RESIZE_BILINEAR": resized("RESIZE_BILINEAR", (1, 1)),
     "RESIZE_NEAREST_NEIGHBOR": resized("RESIZE_NEAREST_NEIGHBOR", (6, 5)),
     "RESIZE_NEAREST_NEIGHBOR:CONCATENATION": binary("RESIZE_NEAREST_NEIGHBOR", np.int32([12, 20])),
+    "SOFTMAX:LOGISTIC": lambda b, x: b.op("SOFTMAX", b.op("RESHAPE", x, [6, 10, 2]), beta=0.7),
     "SPLIT": parted("SPLIT"),
     "SPLIT_V": parted("SPLIT_V"),
     "SQUARE": unary("SQUARE"),
@@ -422,6 +434,64 @@ def test_any_slope_on_any_shape(slope: float, shape: list[int], name: str) -> No
     model = built(unary("LEAKY_RELU", alpha=slope), tuple(shape))
     change = apply(model, f"rewrite(ops=[{name}])")
     assert change.touched
+    same(model, change.model)
+
+
+@draws(25)
+@given(
+    st.tuples(st.integers(1, 6), st.integers(1, 6)),
+    st.tuples(st.integers(1, 3), st.integers(1, 3)),
+    st.sampled_from(["SAME", "VALID"]),
+)
+def test_a_pool_is_a_convolution_where_nothing_is_padded_and_the_window_small(
+    window: tuple[int, int], stride: tuple[int, int], padding: str
+) -> None:
+    size = (6, 7)
+    model = built(averaged(window, stride, padding), (2, *size, 3))
+    change = apply(model, "rewrite(ops=[AVERAGE_POOL_2D:DEPTHWISE_CONV_2D])")
+    places = zip(size, model.main.outputs[0].shape[1:3], window, stride, strict=True)
+    whole = all((count - 1) * step + reach <= extent for extent, count, reach, step in places)
+    assert bool(change.touched) == (whole and window[0] * window[1] <= 25)
+    same(model, change.model)
+
+
+@draws(25)
+@given(
+    st.lists(st.integers(1, 4), min_size=0, max_size=5),
+    st.sampled_from(["RELU", "RELU6", "RELU_N1_TO_1"]),
+)
+def test_an_activation_alone_is_a_pool_of_one_place_on_any_shape(
+    shape: list[int], kind: str
+) -> None:
+    model = built(unary(kind), tuple(shape))
+    change = apply(model, f"rewrite(ops=[{kind}:MAX_POOL_2D])")
+    assert change.touched and not kinds(change.model)[kind]
+    same(model, change.model, 0)
+
+
+@pytest.mark.parametrize("name", ["RELU:MAX_POOL_2D", "RELU6:MAX_POOL_2D"])
+def test_a_clamp_of_codes_loses_nothing_in_integers(name: str) -> None:
+    """The codes of the input come out, those outside the bounds as the bounds."""
+    kind = name.partition(":")[0]
+    model = built(lambda b, x: b.op(kind, b.op("CONV_2D", x, noise(4, 1, 1, 4), noise(4))))
+    change = apply(model, f"rewrite(ops=[{name}]) | quantize(io=int8)", context(model))
+    (clamp,) = (op for op in change.model.main.ops if op.kind == "MAX_POOL_2D")
+    before, after = clamp.inputs[0], clamp.outputs[0]
+    assert before is not None and before.quant is not None and after.quant is not None
+    assert before.quant.scale == after.quant.scale
+    assert before.quant.zero_point == after.quant.zero_point
+
+
+@draws(20)
+@given(
+    st.lists(st.integers(1, 4), min_size=1, max_size=3),
+    st.floats(0.125, 3, width=32),
+    st.booleans(),
+)
+def test_a_softmax_of_two_scores_is_a_logistic(shape: list[int], beta: float, two: bool) -> None:
+    model = built(unary("SOFTMAX", beta=beta), (*shape, 2 if two else 3))
+    change = apply(model, "rewrite(ops=[SOFTMAX:LOGISTIC])")
+    assert bool(change.touched) == two
     same(model, change.model)
 
 
@@ -691,10 +761,12 @@ def test_weights_are_unpacked_to_what_they_stood_for() -> None:
 
 
 def test_a_way_that_is_not_there_is_named_with_those_that_are() -> None:
-    with pytest.raises(BadInput, match=r"rewrite\(ops=\[SWISH\]\): there are ABS, ADD:RANK"):
+    with pytest.raises(
+        BadInput, match=r"rewrite\(ops=\[SWISH\]\): there are ABS, ABS:MAXIMUM, ADD:RANK"
+    ):
         apply(built(unary("ABS")), "rewrite(ops=[SWISH])")
 
 
 def test_ways_are_found_by_the_kind_that_goes() -> None:
     assert ways_for("PRELU") == ["PRELU", "PRELU:LEAKY_RELU", "PRELU:MAXIMUM"]
-    assert ways_for("SOFTMAX") == []
+    assert ways_for("TANH") == []

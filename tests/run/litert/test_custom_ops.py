@@ -622,7 +622,7 @@ RUNNABLE = [name for name in zoo.MODELS if name not in zoo.NOT_RUNNABLE]
 NOT_DELEGATED = {
     "nothing": "an output is an input or a constant; use cpu",
     "resizable": "the sizes of its outputs depend on values; use cpu",
-    "stateful": "it keeps a state in variable tensors; use cpu",
+    "stateful": "SVDF .* keeps a state in variable tensors; use cpu",
     "strings": "has no plain element type; use cpu",
 }
 

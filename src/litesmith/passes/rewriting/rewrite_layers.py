@@ -8,6 +8,7 @@ import numpy as np
 
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.types import Array, Op, Tensor, constant_numbers
+from litesmith.ir.window import pads, slides
 from litesmith.passes.rewriting.rewrite_parts import (
     Parts,
     Unfit,
@@ -34,6 +35,9 @@ _PADDINGS = {1: "SAME", 2: "VALID"}
 # The types of data and weights that a fully connected layer takes over from a convolution, and its
 # version, in which the output may have the dimensions of the data.
 _CONNECTED = {("float32", "float32"): 5, ("int8", "int8"): 5, ("int8", "int4"): 10}
+
+# XNNPACK's depthwise kernels are made for windows of up to so many places.
+_MOST_PLACES = 25
 
 # The version of TRANSPOSE_CONV that brought the bias.
 _WITH_BIAS = 3
@@ -74,6 +78,31 @@ def _pool_as_mean(parts: Parts, op: Op) -> None:
     if found.fields.get("fused_activation_function", "NONE") != "NONE":
         raise Unfit(phrase("it has an activation of its own"))
     parts.end("MEAN", source, int32([1, 2]), keep_dims=True)
+
+
+def _pool_as_depthwise(parts: Parts, op: Op) -> None:
+    """A convolution of each channel with equal weights; borders that are padded count less."""
+    source, found = given(op, 0), settings(op)
+    refuse_free(source)
+    size = found.integer("filter_height"), found.integer("filter_width")
+    places = size[0] * size[1]
+    if places > _MOST_PLACES:
+        raise Unfit(phrase("a window of {places} places is slow as a convolution", places))
+    down, across = slides(found, size)
+    borders = zip(source.shape[1:3], (down, across), strict=True)
+    if any(sum(pads(found.word("padding"), *border)) for border in borders):
+        raise Unfit(phrase("it is padded, and averages only places that there are"))
+    channels = source.shape[3]
+    parts.end(
+        "DEPTHWISE_CONV_2D",
+        source,
+        np.full((1, *size, channels), 1 / places, np.float32),
+        np.zeros(channels, np.float32),
+        padding="VALID",
+        stride_h=down.stride,
+        stride_w=across.stride,
+        fused_activation_function=found.word("fused_activation_function"),
+    )
 
 
 def _mean_with_dims(parts: Parts, op: Op) -> None:
@@ -330,6 +359,10 @@ _AT_CORNERS = Way(
 )
 
 LAYERS: dict[str, Way] = {
+    "AVERAGE_POOL_2D:DEPTHWISE_CONV_2D": Way(
+        _pool_as_depthwise,
+        phrase("DEPTHWISE_CONV_2D with equal weights, to the rounding of float32"),
+    ),
     "AVERAGE_POOL_2D:MEAN": Way(
         _pool_as_mean, phrase("MEAN over height and width, to the rounding of float32")
     ),

@@ -14,6 +14,7 @@ from litesmith.passes.rewriting.rewrite_parts import (
     floats,
     given,
     int32,
+    refuse_free,
     settings,
 )
 from litesmith.phrases import phrase
@@ -154,6 +155,51 @@ def _abs(parts: Parts, op: Op) -> None:
     parts.end("ADD", parts.add("RELU", x), below)
 
 
+def _abs_as_maximum(parts: Parts, op: Op) -> None:
+    x = given(op, 0)
+    parts.end("MAXIMUM", x, parts.add("MUL", x, -1.0))
+
+
+def _clamped_by_pool(parts: Parts, op: Op) -> None:
+    """A pool with a window of one place does nothing but its fused activation, which XNNPACK runs
+    as a clamp, in integers too."""
+    x = given(op, 0)
+    image = x if len(x.shape) == 4 else _as_image(parts, x)
+    put = parts.end if image is x else parts.add
+    made = put(
+        "MAX_POOL_2D",
+        image,
+        padding="VALID",
+        filter_height=1,
+        filter_width=1,
+        stride_h=1,
+        stride_w=1,
+        fused_activation_function=op.kind,
+    )
+    if made is not None:
+        parts.end("RESHAPE", made, int32(op.outputs[0].shape))
+
+
+def _as_image(parts: Parts, x: Tensor) -> Tensor:
+    """Rows of channels, laid out as an image one place high."""
+    refuse_free(x)
+    channels = x.shape[-1] if x.shape else 1
+    return parts.add("RESHAPE", x, int32((1, 1, x.elements // max(channels, 1), channels)))
+
+
+def _softmax_of_two(parts: Parts, op: Op) -> None:
+    """Of two scores, the share of each is LOGISTIC of how far it lies above the other."""
+    x = given(op, 0)
+    if x.shape[-1:] != (2,):
+        raise Unfit(phrase("it is not over two scores"))
+    beta = settings(op).number("beta")
+    apart = np.array([[beta, -beta], [-beta, beta]], np.float32)
+    made = parts.add(
+        "FULLY_CONNECTED", x, apart, np.zeros(2, np.float32), keep_num_dims=True, version=5
+    )
+    parts.end("LOGISTIC", made)
+
+
 def _squared_difference(parts: Parts, op: Op) -> None:
     apart = parts.add("SUB", given(op, 0), given(op, 1))
     parts.end("MUL", apart, apart)
@@ -219,6 +265,7 @@ def _set_apart(parts: Parts, op: Op) -> None:
 
 VALUES: dict[str, Way] = {
     "ABS": Way(_abs, "RELU(x) + RELU(-x), exactly"),
+    "ABS:MAXIMUM": Way(_abs_as_maximum, "MAXIMUM(x, -x), exactly"),
     "DIV": Way(_div, phrase("MUL by the inverse, to the last bit of float32")),
     "GELU": Way(
         _gelu,
@@ -237,6 +284,10 @@ VALUES: dict[str, Way] = {
     "PRELU:LEAKY_RELU": Way(_prelu_as_leaky_relu, "LEAKY_RELU, exactly"),
     "PRELU:MAXIMUM": Way(_prelu_as_maximum, "MAXIMUM(x, slopes · x), exactly"),
     "RELU_0_TO_1": Way(_relu_0_to_1, phrase("RELU and RELU_N1_TO_1, exactly")),
+    "SOFTMAX:LOGISTIC": Way(
+        _softmax_of_two,
+        phrase("LOGISTIC of the difference of two scores, to the rounding of float32"),
+    ),
     "SQUARE": Way(_square, phrase("MUL by itself, exactly")),
     "RSQRT": Way(_rsqrt, phrase("1 / SQRT, which has a kernel for int16")),
     "SQUARED_DIFFERENCE": Way(_squared_difference, phrase("SUB and MUL by itself, exactly")),
@@ -244,6 +295,12 @@ VALUES: dict[str, Way] = {
     **{
         f"{kind}:RANK": Way(_full_rank, phrase("the same with a constant of full rank, exactly"))
         for kind in ("ADD", "DIV", "MUL", "SUB")
+    },
+    **{
+        f"{kind}:MAX_POOL_2D": Way(
+            _clamped_by_pool, phrase("MAX_POOL_2D of one place, with it fused, exactly")
+        )
+        for kind in ("RELU", "RELU6", "RELU_N1_TO_1")
     },
     **{
         f"{kind}:ACTIVATION": Way(_set_apart, phrase("the op and its activation after it, exactly"))

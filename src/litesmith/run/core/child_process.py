@@ -54,6 +54,20 @@ def run_program(
         return None
 
 
+class Crashed(CannotRun):
+    """Native code died in a child process, of what `how` names."""
+
+    def __init__(self, path: str | os.PathLike[str], words: str, how: str) -> None:
+        super().__init__(
+            "{path}: the runtime crashed on {words} ({name}); the model is damaged, or the "
+            "runtime has a bug; litesmith targets MODEL has other places to run it",
+            path,
+            words,
+            how,
+        )
+        self.how = how
+
+
 def ask(module: str, path: str | os.PathLike[str], *words: str, seconds: float) -> object:
     """What the module prints as JSON for these words, run as a program for at most so long."""
     # -P: modules come from where the package is, not from the folder the user happens to be in.
@@ -66,13 +80,7 @@ def ask(module: str, path: str | os.PathLike[str], *words: str, seconds: float) 
         )
     crash = crash_name(child.returncode)
     if crash:
-        raise CannotRun(
-            "{path}: the runtime crashed on {words} ({name}); the model is damaged, or the "
-            "runtime has a bug; litesmith targets MODEL has other places to run it",
-            path,
-            " ".join(words),
-            crash,
-        )
+        raise Crashed(path, " ".join(words), crash)
     if child.returncode:
         (*_, cause) = ("", *child.stderr.decode(errors="replace").split("\n")[:-1])
         raise RuntimeError(

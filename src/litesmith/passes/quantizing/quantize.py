@@ -87,7 +87,8 @@ class Quantize:
         return scheme
 
     def _nothing_to_do(self, model: Model, ops: set[Op], skipped: Sequence[Skip]) -> str:
-        if self.keep and any(op not in ops for op in layers_of(model.main)):
+        is_float = not integer_tensors(model)
+        if self.keep and is_float and any(op not in ops for op in layers_of(model.main)):
             return phrase(
                 "quantize(to={to}): no layer of the model is left to change beside those that are "
                 "kept; keep fewer ops, or use the file as it is",

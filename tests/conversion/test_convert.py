@@ -172,7 +172,9 @@ def test_what_has_no_form_is_listed_all_at_once(tmp_path: Path) -> None:
         ("NotThere", "second"),
     ]
     assert not result.is_as_asked
-    with pytest.raises(CannotApply, match="2 of 2 nodes have no form in LiteRT: Unique, NotThere"):
+    with pytest.raises(
+        CannotApply, match="2 of 2 nodes without a form in LiteRT: Unique, NotThere"
+    ):
         _ = result.model
 
 
@@ -185,7 +187,11 @@ REFUSED = {
     "weights.pt": (b"PK", BadInput, r"in Python: litesmith.convert\(module, example\)"),
     "old.h5": (b"\x89HDF", BadInput, "save.'model.keras'"),
     "frozen.pb": (b"\x08", BadInput, "tf2onnx.convert"),
-    "notes.txt": (b"", BadInput, "no model that is converted; there are .onnx, .pt2, .keras"),
+    "notes.txt": (
+        b"",
+        BadInput,
+        "not a model that can be converted; give a file that ends in .onnx, .pt2, .keras",
+    ),
 }
 
 
@@ -317,4 +323,4 @@ def test_the_command_prints_what_differs(
     out = capfd.readouterr().out
     assert "channels last now: x" in out
     assert "run beside onnxruntime on 2 inputs" in out
-    assert all(len(line) <= 80 for line in out.splitlines() if "next:" not in line)
+    assert all(len(line) <= 80 for line in out.splitlines() if "inspect" not in line)

@@ -16,6 +16,7 @@ from litesmith.ir.types import Model, Op, Quant, Tensor
 from litesmith.micro.arena import DEVICE, HOST, add_up_arena, list_requests
 from litesmith.micro.buffers import Buffer, list_buffers, live_bytes
 from litesmith.micro.greedy_plan import MemoryPlan, plan_greedily
+from litesmith.micro.memory_report import draw_plan, report_memory
 from litesmith.micro.offline_plan import read_offsets, write_offsets
 from litesmith.micro.op_order import peak_bytes, reorder_ops
 from litesmith.micro.overlap import shared_distance
@@ -292,3 +293,12 @@ def test_an_output_of_the_model_is_never_written_over() -> None:
     model = b.model(x, y)
     shared = list_shared(model, list_buffers(model))
     assert [made.tensor for made, _ in shared] == [x]  # over the input, which nobody reads again
+
+
+def test_the_drawn_plan_and_the_sentence_name_the_same_op() -> None:
+    for model in (zoo.convnet(), zoo.branches()):
+        told = report_memory("m", model, 1000)
+        (marked,) = [line for line in draw_plan(told) if "◀" in line]
+        number, label = marked.split()[0], marked.split()[-1]
+        assert told.peak_place == f"op {number}, {label}"
+        assert model.main.ops[int(number)].label == label

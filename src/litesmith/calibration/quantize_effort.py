@@ -122,7 +122,7 @@ def plan(model: Model, step: Quantize, effort: str, *, has_data: bool, on_cpu: b
         texts = (_ALONE,)
         notes = (
             phrase(
-                "without data {usual} is left out; --data gains some",
+                "without data, {usual} is left out; with --data the result is more accurate",
                 usual.replace("quantize | ", ""),
             ),
         )

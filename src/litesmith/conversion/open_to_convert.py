@@ -78,7 +78,9 @@ def _from_file(path: Path, sizes: Sizes) -> OpenedSource:
     suffix = path.suffix.lower()
     if suffix not in CONVERTED:
         raise BadInput(
-            "{path}: no model that is converted; there are {suffixes}", path, ", ".join(CONVERTED)
+            "{path}: not a model that can be converted; give a file that ends in {suffixes}",
+            path,
+            ", ".join(CONVERTED),
         )
     try:
         path.open("rb").close()

@@ -92,7 +92,7 @@ class Converted:
         if self.made is None:
             kinds = ", ".join(dict.fromkeys(left.kind for left in self.left))
             return phrase(
-                "{count} of {nodes} nodes have no form in LiteRT: {kinds}",
+                "{count} of {nodes} nodes without a form in LiteRT: {kinds}",
                 len(self.left),
                 self.nodes,
                 kinds,

@@ -50,6 +50,8 @@ class Exported:
     @property
     def sentence(self) -> str:
         was, now = self.before.device.needed, self.after.device.needed
+        if was == now:
+            return self.after.verdict
         how = phrase(
             "arena {was} to {now} ({change})",
             bytes_text(was),

@@ -17,7 +17,7 @@ from litesmith.graph_view.op_measures import OpErrors, Timing, error_ops, time_o
 from litesmith.graph_view.op_pairs import GraphPairs, graph_of, pair_graphs
 from litesmith.ir.types import Model
 from litesmith.phrases import phrase
-from litesmith.progress import Note, Progress, silent
+from litesmith.progress import Note, Progress, Status, silent
 from litesmith.run.core.target import Target
 
 # Samples that errors are seen on, and random ones where no data is given.
@@ -72,6 +72,7 @@ def gather_view(
     sources: Sequence[SourceFile], data: Data | None, request: ViewRequest
 ) -> GraphView:
     """Looks at one model, or at two that are held against each other."""
+    request.progress(Status(phrase("timing ops one by one")))
     timings = [time_ops(one, request.target, seconds=request.seconds) for one in sources]
     if len(sources) == 1 or request.seconds is None:
         return lay_out(sources, timings, OpErrors(), request)

@@ -98,7 +98,7 @@ class Builder:
         op = self._op(kind, inputs, version, options)
         shapes = _shapes(shape) or infer_shapes(kind, op.inputs, op.options)
         if shapes is None:
-            raise BadInput("the shape of {kind} is not known from its inputs; pass shape=…", kind)
+            raise BadInput("the shape of {kind} is not known from its inputs; give one", kind)
         dtypes = output_dtypes(kind, op.inputs, op.options, len(shapes))
         outputs = tuple(
             Tensor(name or self.next_name(kind.lower()), s, dtype or d, quant=quant)

@@ -8,24 +8,28 @@ from litesmith.units import plain
 
 
 class OpName(str):
-    """An op as reports name it: its kind and the name of its first output."""
+    """An op as reports name it: its kind, the name of its first output, and the name of one of its
+    constants where that alone is meant."""
 
-    __slots__ = ("kind", "output")
+    __slots__ = ("constant", "kind", "output")
     kind: str
     output: str | None
+    constant: str
 
-    def __new__(cls, kind: str, output: str | None) -> "OpName":
-        made = str.__new__(cls, kind if output is None else f"{kind} {output!r}")
-        made.kind, made.output = kind, output
+    def __new__(cls, kind: str, output: str | None, constant: str = "") -> "OpName":
+        name = kind if output is None else f"{kind} {output!r}"
+        made = str.__new__(cls, f"{name}, {constant!r}" if constant else name)
+        made.kind, made.output, made.constant = kind, output, constant
         return made
 
-    def __reduce__(self) -> tuple[type["OpName"], tuple[str, str | None]]:
-        return OpName, (self.kind, self.output)
+    def __reduce__(self) -> tuple[type["OpName"], tuple[str, str | None, str]]:
+        return OpName, (self.kind, self.output, self.constant)
 
 
-def op_name(op: Op) -> OpName:
-    """The name of an op in sentences, which lists group by its kind."""
-    return OpName(op.label, plain(op.outputs[0].name) if op.outputs else None)
+def op_name(op: Op, constant: Tensor | None = None) -> OpName:
+    """The name of an op in sentences, which lists group by its kind; of one of its constants."""
+    output = plain(op.outputs[0].name) if op.outputs else None
+    return OpName(op.label, output, "" if constant is None else plain(constant.name))
 
 
 def type_text(tensor: Tensor) -> str:

@@ -61,6 +61,14 @@ class MicroMemory:
         """The tick at which most is live."""
         return max(self.live, key=self.live.__getitem__, default=0)
 
+    @property
+    def peak_place(self) -> str:
+        """What runs at the peak: an op of the main graph, or none as the inputs are filled."""
+        begun = [tick for tick in sorted(tick_labels(self.model)) if tick <= self.peak]
+        if len(begun) < 2:
+            return phrase("the inputs")
+        return phrase("op {place}, {label}", len(begun) - 2, tick_labels(self.model)[begun[-1]])
+
     def peak_buffers(self) -> list[Buffer]:
         """The buffers at the peak, largest first."""
         found = [b for b in self.device.plan.buffers if b.first <= self.peak <= b.last]
@@ -182,7 +190,8 @@ def draw_plan(one: MicroMemory, width: int = 40) -> Sequence[str]:
     plan, labels = one.device.plan, tick_labels(one.model)
     scale = max(1, plan.bytes)
     lines: list[str] = []
-    for tick in sorted(labels):
+    peak = max((tick for tick in labels if tick <= one.peak), default=0)
+    for op, tick in enumerate(sorted(labels), -1):  # the inputs come first, and are no op
         cells = ["·"] * width
         for number, (buffer, at) in enumerate(zip(plan.buffers, plan.offsets, strict=True)):
             if buffer.first <= tick <= buffer.last:
@@ -190,9 +199,9 @@ def draw_plan(one: MicroMemory, width: int = 40) -> Sequence[str]:
                 end = max(start + 1, (at + buffer.bytes) * width // scale)
                 for place in range(start, min(end, width)):
                     cells[place] = "*" if buffer.is_scratch else _LETTERS[number % len(_LETTERS)]
-        mark = "◀" if tick == one.peak else " "
+        mark = "◀" if tick == peak else " "
         size = bytes_text(one.live.get(tick, 0))
-        lines.append(f"{tick:4} {''.join(cells)} {size:>8} {mark} {labels[tick]}")
+        lines.append(f"{'' if op < 0 else op:>4} {''.join(cells)} {size:>8} {mark} {labels[tick]}")
     return lines
 
 

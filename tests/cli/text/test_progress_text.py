@@ -18,6 +18,17 @@ def test_a_first_guess_and_the_last_second_are_not_told() -> None:
     assert status_line(Status("scoring", 4999, 5000), 30) == "scoring · 4,999/5,000"
 
 
+def test_work_that_tells_nothing_more_is_shown_at_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    with Terminal(patience=60) as progress:
+        progress(Status("timing ops one by one"))
+        progress(Status("scoring", 1, 2))
+    shown = capsys.readouterr().err
+    assert "timing ops" in shown and "scoring" not in shown
+
+
 def test_notes_are_said_where_no_line_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     with Terminal() as progress:
         progress(Status("scoring", 1, 2))

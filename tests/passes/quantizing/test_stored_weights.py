@@ -92,6 +92,7 @@ def test_small_weights_stay(to: str) -> None:
     change = apply(model, f"quantize(to={to})")
     assert layers_of(change.model.main).keys() >= {model.main.ops[1]}
     assert any("too few" in skip.why for skip in change.skipped)
+    assert {skip.kind for skip in change.skipped} <= {op.label for op in change.model.main.ops}
 
 
 @pytest.mark.parametrize("to", BITS)

@@ -22,7 +22,8 @@ def print_converted(result: Converted) -> None:
         show.line(note)
     _print_differences(result)
     if result.out is not None:
-        show.line(phrase("next: litesmith inspect {out}", quote(str(result.out))))
+        show.line("next:")
+        show.command(f"  litesmith inspect {quote(str(result.out))}")
 
 
 def _print_differences(result: Converted) -> None:

@@ -59,14 +59,11 @@ def _pair(device: ArenaAccount, host: ArenaAccount, name: str) -> tuple[str, str
 
 def _print_peak(one: MicroMemory) -> None:
     held = ", ".join(f"{buffer_name(b)} {bytes_text(b.bytes)}" for b in one.peak_buffers()[:4])
-    ops = one.model.main.ops
-    at = ops[one.peak - 1].label if 0 < one.peak <= len(ops) else phrase("the inputs")
     show.line(
         phrase(
-            "peak: {bytes} live at op {place}, {label}: {held}",
+            "peak: {bytes} live at {place}: {held}",
             bytes_text(one.live.get(one.peak, 0)),
-            one.peak - 1,
-            at,
+            one.peak_place,
             held,
         )
     )
@@ -75,11 +72,13 @@ def _print_peak(one: MicroMemory) -> None:
 def _print_ops(one: MicroMemory) -> None:
     """The ops whose own data takes most of what lasts."""
     by_op = sorted(one.device.by_op().items(), key=lambda pair: -pair[1])[:_MOST_OPS]
-    rows = show.table("op", "kind", "lasting", "share", right=(0, 2, 3))
+    show.heading("memory that ops keep throughout")
+    rows = show.table("op", "kind", "kept", "share", right=(0, 2, 3))
     for (graph, place), count in by_op:
         op = one.model.graphs[graph].ops[place]
         share = percent_text(count / max(1, one.device.lasting_bytes))
-        rows.add_row(f"{graph}:{place}", Text(plain(op.label)), bytes_text(count), share)
+        number = str(place) if len(one.model.graphs) == 1 else f"{graph}:{place}"
+        rows.add_row(number, Text(plain(op.label)), bytes_text(count), share)
     show.console.print(rows)
 
 

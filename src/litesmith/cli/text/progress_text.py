@@ -64,7 +64,8 @@ class Terminal:
             self._what, self._since = status.what, now
         elif now - self._drawn < _FRAME_SECONDS:
             return
-        if now - self._began >= self._patience:
+        is_all = not status.of and not status.done  # nothing else will be told of this work
+        if is_all or now - self._began >= self._patience:
             self._drawn = now
             width = shutil.get_terminal_size().columns - 1
             text = clip(status_line(status, now - self._since), width)

@@ -271,7 +271,7 @@ def sparse_parts(op: Op) -> tuple[Array, Array]:
     if op.kind == "CONV_2D":
         strides = options.integer("stride_h"), options.integer("stride_w")
         if (*weights.shape[1:3], *strides) != (1, 1, 1, 1):
-            raise CannotApply("{name!r} is no convolution of 1×1 with stride 1", output.name)
+            raise CannotApply("{name!r} is not a convolution of 1×1 with stride 1", output.name)
         if data.shape[3] != weights.shape[3]:
             raise CannotApply("{name!r}: convolutions in groups have no kernel here", output.name)
     flat = weights.reshape(weights.shape[0], -1)

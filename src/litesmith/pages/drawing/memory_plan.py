@@ -32,11 +32,10 @@ def draw_memory(one: MicroMemory) -> str:
             "</rect>"
         )
     peak = phrase(
-        "planned memory of {name}: {planned}; most is live at op {op}, {label}",
+        "planned memory of {name}: {planned}; most is live at {place}",
         one.name,
         bytes_text(plan.bytes),
-        one.peak - 1,
-        labels.get(one.peak, ""),
+        one.peak_place,
     )
     line = _LEFT + (one.peak + 0.5) * wide
     return (

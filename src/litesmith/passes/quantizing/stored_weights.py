@@ -69,7 +69,7 @@ class _Storing:
             assert tensor is not None
             why = self._why_not(op, tensor)
             if why:
-                self.skipped.append(Skip(f"{op_name(op)}, {plain(tensor.name)!r}", why))
+                self.skipped.append(Skip(op_name(op, tensor), why))
             elif self._key(op) in OPS[op.kind].versions and len(places) == 1:
                 inputs[place] = self._coded_tensor(tensor, OPS[op.kind].axis)
                 version = max(version, OPS[op.kind].versions[self._key(op)])

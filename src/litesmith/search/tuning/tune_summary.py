@@ -11,7 +11,6 @@ from litesmith.evidence.records import Score, Speed
 from litesmith.evidence.tune_record import FLOAT, NextStep, Tried, TuneData, TunedModel, TuneSummary
 from litesmith.installing import install_command
 from litesmith.micro.boards import BOARDS
-from litesmith.micro.buffers import tick_labels
 from litesmith.micro.memory_report import buffer_name, report_memory
 from litesmith.micro.plan_file import OVERLAPS
 from litesmith.phrases import join, phrase
@@ -97,11 +96,10 @@ def _memory_limit(search: Search, proof: Proof) -> Iterator[str]:
     path = search.trials.file(record)
     found = report_memory(record.name, load(path), path.stat().st_size)
     yield phrase(
-        "what limits {name}: {live} are live at op {op}, {kind} ({buffers}), and {lasting} last",
+        "what limits {name}: {live} are live at {place} ({buffers}), and {lasting} last",
         record.name,
         bytes_text(found.live.get(found.peak, 0)),
-        found.peak - 1,
-        tick_labels(found.model).get(found.peak, ""),
+        found.peak_place,
         ", ".join(f"{buffer_name(b)} {bytes_text(b.bytes)}" for b in found.peak_buffers()[:_NAMED]),
         bytes_text(found.device.lasting_bytes),
     )

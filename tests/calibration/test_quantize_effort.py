@@ -9,9 +9,10 @@ from litesmith import BadInput, Builder, CannotApply, Model
 from litesmith.accuracy.evaluate import evaluate_all
 from litesmith.calibration.quantize_effort import EFFORTS, carry_out, plan, with_slow_kinds
 from litesmith.data.sources import open_data
-from litesmith.passes.core.recipe import text_of
+from litesmith.passes.core.recipe import parse, text_of
 from litesmith.passes.core.schemes import SCHEMES
 from litesmith.passes.quantizing.quantize import Quantize
+from litesmith.precision.fastest_forms import suspected_forms
 from tests.zoo import convnet, half_weights, noise, residual_int8, sized_late
 
 
@@ -67,6 +68,22 @@ def test_four_bits_leave_float_what_is_slow_in_integers() -> None:
     assert kept.notes == ("3 PRELU: left float, as int8 tends to be slower",)
     named = plan(model, Quantize(to="w4a8", keep=(0,)), "default", has_data=True)
     assert named.is_named and text_of(named.recipes[0]).startswith("quantize(to=w4a8, keep=[0])")
+
+
+def test_four_bits_leave_float_what_int8_says_with_other_ops() -> None:
+    """Their steps name ops by numbers, which a rewrite would change."""
+    b = Builder()
+    x = b.input("image", (1, 48, 48, 16))
+    for seed in range(2):
+        x = b.op("CONV_2D", x, noise(16, 1, 1, 16, seed=seed, scale=0.3), noise(16))
+        x = b.op("AVERAGE_POOL_2D", x, filter_height=2, filter_width=2, stride_h=2, stride_w=2)
+    model = b.model(x)
+    found = suspected_forms(model, parse("cleanup | fold | fuse | quantize"))
+    assert found is not None and found.rewrites == ("AVERAGE_POOL_2D:DEPTHWISE_CONV_2D",)
+    (recipe,) = with_slow_kinds(
+        model, plan(model, Quantize(to="w4a8"), "default", has_data=True)
+    ).recipes
+    assert all("AVERAGE_POOL_2D" in step.keep for step in recipe if isinstance(step, Quantize))
 
 
 def test_ops_whose_sizes_are_only_known_later_have_a_form() -> None:

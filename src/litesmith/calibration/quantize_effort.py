@@ -169,7 +169,9 @@ def tidying(model: Model, names: Names, *, dense: bool = False) -> Recipe:
     is_sparse = dense and any(op.kind == "DENSIFY" for _, _, op in model.ops())
     fold = Fold(float16=is_half, sparse=is_sparse)
     front = tuple(fold if isinstance(step, Fold) else step for step in parse(TIDY))
-    return (*front, Hoist()) if not names and is_worth_hoisting(model) else front
+    # Layers show what they share once their weights are unpacked.
+    plain = apply(model, front).model if is_half and not names else model
+    return (*front, Hoist()) if not names and is_worth_hoisting(plain) else front
 
 
 def _with(steps: Recipe, text: str) -> Recipe:
@@ -249,7 +251,11 @@ def with_slow_kinds(model: Model, plan: Plan) -> Plan:
     found = suspected_forms(model, (*plan.recipes[0][:place], Quantize()))
     if found is None:
         return plan
-    slow = [row for row in found.kept if row.kind in found.keep and not OPS[row.kind].is_layer]
+    # A rewrite would number the ops anew; what it is for stays float instead.
+    said = {way.partition(":")[0] for way in found.rewrites}
+    rows = {row.kind: row for row in (*found.slow, *found.kept)}
+    named = [rows[kind] for kind in rows if kind in found.keep or kind in said]
+    slow = [row for row in named if not OPS[row.kind].is_layer]
     if not slow:
         return plan
     kinds = tuple(sorted(row.kind for row in slow))

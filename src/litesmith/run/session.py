@@ -207,7 +207,7 @@ class Session:
             self.runner.run()
         except NeedsInterpreter as reason:
             self.has_late_outputs = True
-            self._fall_back(str(reason))
+            self._fall_back(_why_late(self.graph) or str(reason))
             self.runner.run()
         finally:
             self._lock.release()
@@ -514,7 +514,16 @@ def _why_not_shared(graph: Graph) -> str:
         return phrase("an output is an input or a constant")
     if len(set(graph.outputs)) < len(graph.outputs):
         return phrase("an output is listed twice")
-    return phrase("the sizes of its outputs depend on values") if _has_late_outputs(graph) else ""
+    return _why_late(graph) if _has_late_outputs(graph) else ""
+
+
+def _why_late(graph: Graph) -> str:
+    """Names the first op whose outputs have no size before the run; "" where there is none."""
+    late = late_tensors(graph)
+    op = next((op for op in graph.ops if not late.isdisjoint(op.outputs)), None)
+    if op is None:
+        return ""
+    return phrase("the size of what {op_name} makes depends on values", op_name(op))
 
 
 def _has_late_outputs(graph: Graph) -> bool:

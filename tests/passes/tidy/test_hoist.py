@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from litesmith import Builder, Model
+from litesmith.calibration.quantize_effort import tidying
 from litesmith.ir.types import Tensor
-from litesmith.passes.core.recipe import apply
+from litesmith.passes.core.recipe import apply, text_of
 from litesmith.passes.tidy.hoist import is_worth_hoisting
 from tests.zoo_blocks import dense, noise, runner, two_product_lstm, unrolled_gru, unrolled_lstm
 
@@ -76,3 +77,14 @@ def test_it_is_worth_it_where_weights_are_many() -> None:
     assert not is_worth_hoisting(unrolled_lstm())
     b = Builder()
     assert not is_worth_hoisting(b.model(dense(b, b.input("x", (1, 4)), 8, 1)))
+
+
+@pytest.mark.parametrize("width", [8, 256])
+def test_a_file_with_float16_weights_is_prepared_as_its_original(width: int) -> None:
+    """Its weights are unpacked before anything asks which layers share one."""
+    model = unrolled_lstm(width=width)
+    half = apply(model, "quantize(to=float16)").model
+    prepared = text_of(tidying(half, ()))
+    assert prepared == text_of(tidying(model, ())).replace("fold", "fold(float16=true)")
+    assert len(apply(half, prepared).touched) > 0
+    np.testing.assert_allclose(results(apply(half, prepared).model), results(half), atol=1e-5)

@@ -621,7 +621,7 @@ RUNNABLE = [name for name in zoo.MODELS if name not in zoo.NOT_RUNNABLE]
 # What no delegate takes, and why.
 NOT_DELEGATED = {
     "nothing": "an output is an input or a constant; use cpu",
-    "resizable": "the sizes of its outputs depend on values; use cpu",
+    "resizable": "the size of what RESHAPE .* makes depends on values; use cpu",
     "stateful": "SVDF .* keeps a state in variable tensors; use cpu",
     "strings": "has no plain element type; use cpu",
 }

@@ -1,6 +1,7 @@
-"""What was seen of a model's tensors, kept on disk for the next time, beside compiled kernels.
+"""Observations of a model's tensors, kept on disk for the next time, beside compiled kernels.
 
-Nothing here changes a result: what is missing, damaged or not sealed by this user is gathered anew.
+Nothing here changes a result: an entry that is missing, damaged or not sealed by this user is
+gathered anew.
 """
 
 import io
@@ -93,7 +94,7 @@ _FORMAT = "facts 1"
 _OUTPUTS = "outputs 1"
 
 _ENDING, _UNSEALED = ".facts", ".facts.npz"  # what earlier versions left, which nobody reads
-# All that reading an archive with some wrong bytes was seen to raise.
+# The exceptions that reading an archive with some wrong bytes was seen to raise.
 _DAMAGE = (
     EOFError,
     LookupError,
@@ -109,7 +110,7 @@ _DAMAGE = (
 
 
 class CacheRoom(NamedTuple):
-    """How many bytes one file may take, and how many all of them together."""
+    """The largest size of one file, and of all of them together."""
 
     file_bytes: int = 64_000_000
     all_bytes: int = 512_000_000
@@ -119,7 +120,7 @@ _ROOM = CacheRoom()
 
 
 class Kept(NamedTuple):
-    """What the cache holds."""
+    """The contents of the cache."""
 
     files: int
     nbytes: int
@@ -132,7 +133,8 @@ def held() -> Kept:
 
 
 def clear() -> Kept:
-    """Removes what is kept, and nothing else that may lie in the folder; says what it was."""
+    """Removes the cached files, and nothing else that may lie in the folder; returns what they
+    were."""
     before = held()
     for _, _, path in (*_files(), *_others()):
         path.unlink(missing_ok=True)
@@ -140,12 +142,12 @@ def clear() -> Kept:
 
 
 def facts_place(model: Model, data: Data, what: frozenset[str]) -> Path | None:
-    """The file for what this data makes of this model; None where nothing is to be kept."""
+    """The file for observations of this model on this data; None where nothing is to be kept."""
     return _place(_FORMAT, model, data, *sorted(what))
 
 
 def outputs_place(model: Model, data: Data) -> Path | None:
-    """The file for what a model answers to this data; None where nothing is to be kept."""
+    """The file for a model's answers to this data; None where nothing is to be kept."""
     return _place(_OUTPUTS, model, data)
 
 
@@ -189,7 +191,7 @@ def write_outputs(
 
 
 def read_facts(place: Path | None, model: Model, what: frozenset[str]) -> dict[Tensor, Seen]:
-    """What the file holds of the tensors of the main graph."""
+    """Reads the observations of the main graph's tensors."""
     content = None if place is None else read_sealed(place)
     if place is None or content is None:
         return {}
@@ -210,7 +212,7 @@ def read_facts(place: Path | None, model: Model, what: frozenset[str]) -> dict[T
 def write_facts(
     place: Path | None, model: Model, facts: Mapping[Tensor, Seen], room: CacheRoom = _ROOM
 ) -> None:
-    """Keeps what was seen, with what the file already holds, where there is room for it."""
+    """Adds observations to the file, where there is room."""
     if place is None:
         return
     arrays = {
@@ -247,7 +249,7 @@ _File = tuple[float, int, Path]
 
 
 def _files() -> list[_File]:
-    """When each file was used last, its size and its place; the oldest first."""
+    """The time of each file's last use, its size and its path; the oldest first."""
     place = folder()
     if place is None or not place.is_dir():
         return []

@@ -41,7 +41,7 @@ def probe(path: str | os.PathLike[str], target: str | Target = "cpu:1") -> None:
 
 
 def probe_source(source: Source, target: str | Target = "cpu:1") -> None:
-    """The same for a file; a model in memory has been read, or made, by this process."""
+    """The same for a file; a model in memory was already read, or made, by this process."""
     if isinstance(source, str | os.PathLike):
         probe(source, target)
 

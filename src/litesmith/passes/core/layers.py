@@ -59,7 +59,7 @@ class Layer(NamedTuple):
 
     @property
     def in_groups(self) -> bool:
-        """True for a convolution whose filters read a part of the channels each."""
+        """True for a convolution each of whose filters reads only some of the channels."""
         whole = self.data.shape[-1] == self.weight.shape[-1]
         return OPS[self.op.kind].is_convolution and not whole
 
@@ -79,7 +79,7 @@ class Layer(NamedTuple):
 # finer one for nothing.
 LEAST_RATIO = 2.0**-30
 
-# What float16, which blocks of weights have their scales in, can hold of one.
+# The range of scales in float16, in which weights with a scale per block store their scales.
 _HALF_SCALES = (2.0**-24, float(np.finfo(np.float16).max))
 
 # The largest step of products of int8 data and weights, in steps of the output: with 256 XNNPACK
@@ -103,7 +103,7 @@ def most_bias(weights: str) -> int:
 def layer_of(op: Op, unpacked: Mapping[Tensor, Op] | None = None) -> Layer | None:
     """The op as a layer; None where it is none, or where its weight or bias is computed.
 
-    `unpacked` has the ops that make constants float: what they give counts as a constant.
+    `unpacked` holds the ops that convert constants to float: their outputs count as constants.
     """
     row, words = OPS[op.kind], roles(op)
     if row.axis is None or words.count("w") != 1 or words.count("x") != 1 or row.bias is None:
@@ -122,7 +122,7 @@ def layer_of(op: Op, unpacked: Mapping[Tensor, Op] | None = None) -> Layer | Non
 
 
 def unpacked_constants(graph: Graph) -> dict[Tensor, Op]:
-    """What DEQUANTIZE makes of constants, and the op that makes it."""
+    """The outputs of DEQUANTIZE on constants, each with its op."""
     return {
         op.outputs[0]: op
         for op in graph.ops
@@ -152,7 +152,7 @@ def real_values(tensor: Tensor) -> Array:
 
 
 def _of_blocks(held: Tensor | None, width: int) -> Array:
-    """What each weight has of a number a block."""
+    """Spreads a number per block over the weights of each block."""
     if held is None:
         return np.zeros(1)
     return np.repeat(held.values().astype(np.float64), width // held.shape[-1], axis=-1)
@@ -174,7 +174,7 @@ def half_scales(scales: Array) -> NDArray[np.float16]:
 
 
 def with_scale_rows(quant: Quant, scales: Array) -> Quant:
-    """The same with other scales (channels, groups); a scale for the whole tensor stays."""
+    """The quantization with other scales (channels, groups); a scale for the whole tensor stays."""
     if quant.block is not None:
         held = quant.block.scales
         stored = half_scales(scales).reshape(held.shape)
@@ -202,7 +202,7 @@ def coded_weight(
 
 
 def coded_bias(layer: Layer, bias: Array, input_scale: float, quant: Quant, dtype: str) -> Tensor:
-    """A bias at the scale in which an integer kernel adds it: that of its products."""
+    """A bias at the scale of the layer's products, at which an integer kernel adds it."""
     scales = np.float32(input_scale) * quant.scale
     kept = layer.bias or Tensor(f"{layer.weight.name}/bias", (layer.channels,))
     return stored_weight(

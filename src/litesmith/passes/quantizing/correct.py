@@ -16,28 +16,28 @@ from litesmith.passes.quantizing.layer_rows import products, rows_of_layer
 from litesmith.passes.quantizing.paired_walk import ROWS, Float64s, Visit, walk
 from litesmith.phrases import phrase
 
-# Samples whose rows are multiplied at once.
+# The number of samples whose rows are multiplied at once.
 _GROUP = 8
 
 # A gain beyond this is no rounding error.
 MOST_GAIN = 1.1
 
-# Both models see the same samples, so that few do; fewer where what flows is large, to stay within
-# so many bytes.
+# The usual and the least number of samples, and the memory that limits it. Both models see the same
+# samples, so that few suffice.
 _SAMPLES, _FEWEST, _BYTES = 64, 16, 128_000_000
 
-# So many layers of one weight are steps of a recurrence; what a channel's bias takes with its scale
-# and zero point; and the most that their biases may take together, as a part of the weight.
+# This many layers that share a weight are steps of a recurrence. A channel's bias takes this many
+# bytes with its scale and zero point; together, the biases may take this share of the weight.
 _STEPS, _BIAS_BYTES, _MOST_BIASES = 4, 16, 0.25
 
 
 @dataclass(frozen=True)
 class Correct:
-    """Put back what rounding has moved: into each bias the mean of its channel, and into the scale
-    of each channel's weights its gain.
+    """Restore what rounding has shifted: the mean of each channel through its bias, and the gain
+    through the scale of its weights.
 
-    Layer by layer over the data, each on what the corrected layers before it give; before the
-    activation. Goes after `quantize`, or on a quantized file beside its float model.
+    Goes layer by layer over the data, each layer on the outputs of the corrected layers before it,
+    and before the activation. Goes after `quantize`, or on a quantized file beside its float model.
 
     gain  also correct the gain, where a weight has a scale for each channel
     """
@@ -61,15 +61,15 @@ class Correct:
 
 
 def _fitting(model: Model) -> int:
-    """So many samples that memory holds what flows at any place for all of them."""
+    """The number of samples for which memory holds the values at any place."""
     largest = max((t.nbytes for t in model.main.tensors if not t.is_const), default=1)
     return min(_SAMPLES, max(_FEWEST, _BYTES // max(1, largest)))
 
 
 def with_gain(visit: Visit, weight: Tensor) -> Tensor:
-    """The weight with scales under which each channel follows the float model's most nearly.
+    """The weight with scales under which each channel follows the float model's most closely.
 
-    As it is where it has no scale for each channel.
+    The weight stays as it is where it has no scale for each channel.
     """
     quant = weight.quant
     if quant is None or not quant.per_channel or visit.given.outputs is None:

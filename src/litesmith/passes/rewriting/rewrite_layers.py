@@ -114,7 +114,7 @@ def _mean_with_dims(parts: Parts, op: Op) -> None:
 
 
 def _joined_mean(parts: Parts, op: Op) -> None:
-    """A mean of a mean, or of a TRANSPOSE, reads what that one reads."""
+    """A mean of a mean, or of a TRANSPOSE, reads the input of that op."""
     source, axes = _mean_axes(op)
     before = parts.near.maker(source, "MEAN", "TRANSPOSE")
     if before is None or settings(op).fields.get("keep_dims"):
@@ -160,7 +160,7 @@ def _fully_connected_as_conv(parts: Parts, op: Op) -> None:
 
 
 def _without_reshape(parts: Parts, op: Op) -> None:
-    """A fully connected layer flattens by itself what a RESHAPE before it flattens."""
+    """A fully connected layer does the flattening of a RESHAPE before it by itself."""
     flat = given(op, 0)
     before = parts.near.makers.get(flat)
     keeps = bool(settings(op).fields.get("keep_num_dims"))
@@ -260,7 +260,7 @@ class _Transposed(NamedTuple):
 
 
 def _transposed(op: Op) -> _Transposed:
-    """Its own options are padding and both strides, as int32."""
+    """The op's own options: padding and both strides, as int32."""
     if op.custom != _TRANSPOSED:
         raise Unfit(phrase("nothing is known of it"))
     held = _custom_numbers(op)

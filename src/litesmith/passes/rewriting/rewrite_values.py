@@ -19,7 +19,7 @@ from litesmith.passes.rewriting.rewrite_parts import (
 )
 from litesmith.phrases import phrase
 
-# How far a factor may be from 1/6 where it stands for it.
+# How far a factor may be from 1/6 and still stand for it.
 _ROUNDING = 1e-5
 
 
@@ -48,7 +48,7 @@ def _rsqrt(parts: Parts, op: Op) -> None:
 
 
 def _factors(op: Op, near: Around) -> tuple[list[Tensor], float]:
-    """What a tree of products multiplies, and the product of its single constants."""
+    """The factors of a tree of products, and the product of its single constants."""
     found: list[Tensor] = []
     scale = 1.0
     for place, tensor in enumerate(op.inputs):

@@ -61,7 +61,7 @@ def _why_not_pointwise(op: Op) -> str:
 
 
 class _SparseParts:
-    """The parts of a graph whose ops can all compute channel by channel."""
+    """The parts of a graph in which all ops can compute channel by channel."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -143,12 +143,12 @@ class _SparseParts:
         )
 
     def _padded_by(self, op: Op) -> int | None:
-        """How far the image is padded on every side, by an op of its own; None where it is not."""
+        """The padding of the image on every side, by a separate op; None where it is uneven."""
         pad = self._padding.get(op.inputs[0]) if op.inputs[0] is not None else None
         return _pad(pad) if pad is not None else None
 
     def _sources(self, op: Op) -> Iterator[Tensor]:
-        """What an op computes with, seen through padding."""
+        """The inputs of an op, seen through padding."""
         for tensor in _activations(op):
             pad = self._padding.get(tensor)
             yield tensor if pad is None or pad.inputs[0] is None else pad.inputs[0]
@@ -162,7 +162,7 @@ class _SparseParts:
                     yield reader
 
     def _members(self, op: Op) -> list[Op]:
-        """All ops of the part that an op is in, in order."""
+        """All ops of the op's part, in order."""
         found: set[Op] = set()
         waiting = [op]
         while waiting:
@@ -178,7 +178,7 @@ class _SparseParts:
         return [each for each in self._graph.ops if each in found]
 
     def _against(self, op: Op) -> Iterator[str]:
-        """What keeps the part that an op is in from being computed sparse."""
+        """What keeps the op's part from being computed sparsely."""
         if self._ways[op] in ("on", "out"):
             for tensor in self._sources(op):
                 maker = self._makers.get(tensor)
@@ -253,7 +253,7 @@ _UNARY = (
     *("SQUARE", "TANH"),
 )
 
-# Where an op stands in a part, by its kind; layers are looked at with their paddings.
+# The role of an op in a part, by its kind; layers are examined with their paddings.
 _WAYS: dict[str, Callable[[Op], str]] = {
     **dict.fromkeys(_UNARY, _on_images),
     "ADD": _by_channel,
@@ -266,7 +266,7 @@ _WAYS: dict[str, Callable[[Op], str]] = {
 
 
 def _pad(op: Op) -> int | None:
-    """How far an op pads height and width, the same on every side; None where it does otherwise."""
+    """The padding of height and width, the same on every side; None where it is uneven."""
     widths = constant_numbers(op.inputs[1])
     if widths is None or widths.shape != (4, 2):
         return None

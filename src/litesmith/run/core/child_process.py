@@ -14,14 +14,14 @@ from litesmith.phrases import phrase
 from litesmith.temporary import temporary_file
 from litesmith.units import plain
 
-# Of the environment: seconds that one call of native code may last.
+# The environment variable for the longest time of one native call, in seconds.
 CALL_SECONDS = "LITESMITH_CALL_SECONDS"
 _CALL_SECONDS = 600.0
 _MOST_SECONDS = 1e8  # what every clock can wait for
 
 
 def call_seconds() -> float:
-    """How long one call of native code may last, in this process or in a child of it."""
+    """The longest time of one native call, in this process or in a child of it."""
     try:
         seconds = float(os.environ.get(CALL_SECONDS, ""))
     except ValueError:
@@ -37,8 +37,8 @@ def run_program(
     folder: Path | None = None,
     env: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[bytes] | None:
-    """A program without input that has ended, and what it printed; None where it had to be stopped
-    after so many seconds."""
+    """Runs a program without input, and returns its output; None where it had to be stopped after
+    this many seconds."""
     try:
         return subprocess.run(
             command,
@@ -69,7 +69,8 @@ class Crashed(CannotRun):
 
 
 def ask(module: str, path: str | os.PathLike[str], *words: str, seconds: float) -> object:
-    """What the module prints as JSON for these words, run as a program for at most so long."""
+    """The JSON that the module prints for these words, run as a program for at most this many
+    seconds."""
     # -P: modules come from where the package is, not from the folder the user happens to be in.
     command = [sys.executable, "-P", "-m", module, os.fspath(path), *words]
     seconds = min(seconds, call_seconds())
@@ -98,7 +99,7 @@ def ask(module: str, path: str | os.PathLike[str], *words: str, seconds: float) 
 
 
 def answer(measure: Callable[..., object]) -> None:
-    """The child's side: calls the function with the program's words and prints what it returns."""
+    """The child's side: calls the function with the program's words and prints its result."""
     limit_child()
     try:
         told = {"result": measure(*sys.argv[1:])}

@@ -5,9 +5,17 @@ from dataclasses import replace
 from typing import Any
 
 from litesmith.evidence.records import Speed, TakenOps
-from litesmith.evidence.tune_record import FITS, FLOAT, MISSES, NEAR, SET_ASIDE, RoomLeft
+from litesmith.evidence.tune_record import (
+    FITS,
+    FLOAT,
+    MISSES,
+    NEAR,
+    SET_ASIDE,
+    RoomLeft,
+    TargetTime,
+)
 from litesmith.search.trial.tried_model import TriedModel, is_better
-from litesmith.search.tuning.proof import find_holding, find_provable, has_no_better
+from litesmith.search.tuning.proof import find_holding, find_provable, find_quicker, has_no_better
 from litesmith.timing.statistics import FASTER, SAME, UNCLEAR
 from tests.search.choosing.taught import record
 
@@ -100,3 +108,26 @@ def test_what_is_no_faster_beyond_the_noise_is_not_proven() -> None:
     assert is_better(busy, first, "latency", busy.latency) is None
     assert not is_better(fast, first, "size", fast.latency)
     assert is_better(record("small", size=900), first, "size", None)
+
+
+def timed(model: str, us: float, about: float = 0.01, target: str = "cpu:1") -> TargetTime:
+    return TargetTime(target, model, us, "measured", us * (1 - about), us * (1 + about))
+
+
+def test_who_is_quicker_in_the_same_run_is_asked_before_the_best_is_shipped() -> None:
+    """Each trial has a run of its own; only the proof's run has all of them in turns."""
+    records = [record(name, ratio=0.39) for name in ("int8", "dynamic", "float16")]
+
+    def quicker(*times: TargetTime) -> list[str]:
+        return [one.name for one in find_quicker((timed(FLOAT, 100), *times), records)]
+
+    assert quicker(timed("best", 40), timed("dynamic", 36)) == ["dynamic"]
+    assert quicker(timed("best", 40), timed("dynamic", 36), timed("float16", 30)) == [
+        "float16",
+        "dynamic",
+    ]
+    assert quicker(timed("best", 40), timed("dynamic", 39.5, about=0)) == [], "a tie"
+    assert quicker(timed("best", 40), timed("dynamic", 36, about=0.2)) == [], "noise"
+    assert quicker(timed("best", 40), timed("dynamic", 36, target="cpu:2")) == []
+    assert quicker(timed("best", 40), timed("other", 20)) == [], "not asked about"
+    assert quicker(timed("dynamic", 36)) == []

@@ -14,8 +14,11 @@ from litesmith.ir.op_rows import ROWS
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Block, Model, Quant, Record, Tensor
 from litesmith.ir.versions import VERSIONS
+from litesmith.passes.core.lstm import Lstm, lstm_of
 from litesmith.passes.core.step import Context
+from litesmith.passes.quantizing.integer_lstm import integer_lstm
 from litesmith.passes.tidy.upgrade import Upgrade
+from litesmith.precision.float_form import float_form
 from tests.op_cases import Case
 from tests.op_cases_shaping import CASES
 from tests.op_models import Built, build, run
@@ -147,8 +150,23 @@ def assemble(built: Built, inputs: dict[int, Integers], outputs: Sequence[Tensor
     return Call(builder.model(*outputs), fed, [])
 
 
+def lstm_call(built: Built, lstm: Lstm) -> Call:
+    """An LSTM in integers, whose weights, states and intermediate tensors only the step that
+    quantizes brings into their forms; beside the float one of the same numbers."""
+    data, (output,) = store(built.fed[0], span(built.fed, "int8"), "int8"), built.op.outputs
+    builder = Builder()
+    x = builder.input("x", data.stored.shape, "int8", data.quant)
+    made = replace(output, dtype="int8", quant=Quant.of(1 / TOPS["int8"]))
+    builder.ops.append(integer_lstm(lstm, x, made, cell=(-4, 4)))
+    model = builder.model(made)
+    return Call(model, [data.stored], run(float_form(model), [data.real]))
+
+
 def call(kind: str, case: Case, key: str) -> Call:
     built, row = build(kind, case), OPS[kind]
+    lstm = lstm_of(built.op) if key == "int8" else None
+    if lstm is not None:
+        return lstm_call(built, lstm)
     found = integers(built, key)
     real = {p: i._replace(dtype="float32", quant=None, stored=i.real) for p, i in found.items()}
     plain = assemble(built, real, built.op.outputs)

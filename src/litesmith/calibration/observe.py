@@ -8,13 +8,17 @@ from dataclasses import replace
 from tempfile import TemporaryFile
 from typing import NamedTuple, TypeVar
 
+import numpy as np
+
 from litesmith.calibration import observed_cache as cache
 from litesmith.data.samples import Data, as_stored
 from litesmith.data.shipping import Content, DataPiece, load_content, send_model, source_digest
 from litesmith.errors import BadInput
 from litesmith.ir.edit import needed_ops, regraph
-from litesmith.ir.types import Array, Model, Tensor
+from litesmith.ir.types import Array, Model, Op, Tensor
 from litesmith.numeric.ranges import Seen
+from litesmith.numeric.recurrent import LstmState, run_lstm
+from litesmith.passes.core.lstm import CELL, STATE, Lstm, cells_of
 from litesmith.passes.core.step import Run, Samples, Tools
 from litesmith.phrases import phrase
 from litesmith.run.litert.capi import trim_memory
@@ -147,16 +151,47 @@ def _observe(
 ) -> dict[Tensor, Seen]:
     """One pass over the data."""
     seen = {tensor: Seen(what) for tensor in tensors}
-    inputs = model.main.inputs
-    computed = [t for t in tensors if t not in inputs]
-    fed = [(place, t) for place, t in enumerate(inputs) if t in seen]
+    inputs, of_cells = model.main.inputs, cells_of(model.main)
+    cells = [_Cell(tensor, of_cells[tensor]) for tensor in tensors if tensor in of_cells]
+    shown = [t for t in tensors if t not in of_cells]
+    wanted = dict.fromkeys([*shown, *(t for cell in cells for t in cell.reads)])
+    computed = [t for t in wanted if t not in inputs]
+    fed = [(place, t) for place, t in enumerate(inputs) if t in wanted]
     with _open_at(model, computed, target) as run:
         for values in StoredSamples(data, model):
-            for place, tensor in fed:
-                seen[tensor].add(values[place])
-            for tensor, array in zip(computed, run(values), strict=True):
-                seen[tensor].add(array)
+            found = {tensor: values[place] for place, tensor in fed}
+            found |= zip(computed, run(values), strict=True)
+            for tensor in shown:
+                seen[tensor].add(found[tensor])
+            for cell in cells:
+                seen[cell.tensor].add(cell.advance(found))
     return seen
+
+
+class _Cell:
+    """The cell of an LSTM that is one op, whose steps are computed beside the runtime, which shows
+    no state. As there, a sample begins with the state that the one before it has left."""
+
+    def __init__(self, tensor: Tensor, op: Op) -> None:
+        self.tensor, self._op = tensor, op
+        self.reads = [t for t in op.inputs if t is not None and not (t.variable or t.is_const)]
+        self._state: LstmState | None = None
+
+    def advance(self, found: Mapping[Tensor, Array]) -> Array:
+        """What the cell holds at each step of a sample."""
+        given = [self._values(t, found) for t in self._op.inputs]
+        lstm = Lstm(self._op)
+        if self._state is None:
+            states = (lstm.need(place).shape for place in (STATE, CELL))
+            self._state = LstmState(*(np.zeros(shape, np.float32) for shape in states))
+        assert self._op.options is not None
+        cells, self._state = run_lstm(self._op.options, given, self._state)
+        return cells
+
+    def _values(self, tensor: Tensor | None, found: Mapping[Tensor, Array]) -> Array | None:
+        if tensor is None or tensor.variable:
+            return None
+        return tensor.values() if tensor.is_const else found[tensor]
 
 
 def _observe_spread(

@@ -23,12 +23,13 @@ FROM_MINUS_ONE = {"int16": (1 / 32768, 0), **L2_UNIT}
 UP_TO_ZERO = {"int8": (16 / 256, 127), "uint8": (16 / 256, 255)}
 
 # Input, forget, cell and output gate in turn: input weights, recurrent weights, peepholes (no cell
-# gate), biases, projection and its bias, two states, four layer norms. A gate's input weights may
-# be absent, as may all after the fifth in the basic kernel, whose inputs are fewer.
+# gate), biases, projection and its bias, two states, four gains of layer norms, which are stored
+# like biases. A gate's input weights may be absent, as may all after the fifth in the basic kernel,
+# whose inputs are fewer.
 _GATES = "w? w w w w? w w w w? w? w? b? b b b w? b?"
 _GATES_OR_BASIC = "w? w w w w? w? w? w? w? w? w? b? b? b? b? w? b?"
-LSTM = f"x {_GATES_OR_BASIC} v? v? w? w? w? w?"
-SEQUENCE_LSTM = f"x {_GATES} v v w? w? w? w?"
+LSTM = f"x {_GATES_OR_BASIC} v? v? b? b? b? b?"
+SEQUENCE_LSTM = f"x {_GATES} v v b? b? b? b?"
 BIDIRECTIONAL_LSTM = f"x {_GATES} {_GATES} v v v v x? w? w? w? w? w? w? w? w?"
 
 _ARITHMETIC = Row("x x", "free", shapes.broadcast, fuses_activation=True)

@@ -36,7 +36,7 @@ _PLAIN = {
 }
 _OTHERS: dict[str, dict[str, int]] = {
     "BATCH_MATMUL": {"int8": 2, "int16": 3, "float32:int8": 4},
-    "BIDIRECTIONAL_SEQUENCE_LSTM": {"float32:tensor8": 2},
+    "BIDIRECTIONAL_SEQUENCE_LSTM": {"float32:tensor8": 3},
     "CONV_2D": {
         "int8": 3,
         "int8:int4": 7,
@@ -57,12 +57,12 @@ _OTHERS: dict[str, dict[str, int]] = {
         "float32:int4": 10,
         "float32:block4": 13,
     },
-    "LSTM": {"float32:tensor8": 3},
-    "RNN": {"float32:tensor8": 2},
-    "SVDF": {"float32:tensor8": 2},
+    "LSTM": {"float32:tensor8": 4},
+    "RNN": {"float32:tensor8": 3},
+    "SVDF": {"float32:tensor8": 4},
     "TRANSPOSE_CONV": {"int8": 3, "int16": 3, "float32:int8": 3},
-    "UNIDIRECTIONAL_SEQUENCE_LSTM": {"float32:tensor8": 2},
-    "UNIDIRECTIONAL_SEQUENCE_RNN": {"float32:tensor8": 2},
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": {"int8": 1, "float32:tensor8": 3},
+    "UNIDIRECTIONAL_SEQUENCE_RNN": {"float32:tensor8": 3},
 }
 
 

@@ -12,6 +12,7 @@ one_core.py            products of small matrices without threads
 patches.py             rows that a layer's weights are multiplied with, and their moments
 picking.py             by index: gather, scatter, find
 ranges.py              what was seen of a tensor, and the range to quantize it with
+recurrent.py           the cell of an LSTM, step by step
 reduce.py              along dimensions
 resize.py              images resampled
 rounding.py            weights to codes by a layer's outputs

@@ -160,21 +160,78 @@ def test_blocks_are_for_fully_connected_layers() -> None:
         apply(FLOATS["padded"](), "quantize(to=dynamic-int4, block=32)")
 
 
-def test_recurrent_weights() -> None:
-    """The kernel that takes one scale a weight gets no more; what it cannot take is unpacked."""
+def state(*shape: int) -> Tensor:
+    return Tensor("state", shape, variable=True)
+
+
+def gates(units: int, inputs: int, seed: int = 0) -> list[np.ndarray | None]:
+    """What an LSTM without peepholes and projection is given beside its data and its states."""
+    weights = [noise(units, inputs, seed=seed + s, scale=0.2) for s in range(4)]
+    recurrent = [noise(units, units, seed=seed + 4 + s, scale=0.2) for s in range(4)]
+    return [*weights, *recurrent, None, None, None, *(noise(units, seed=s) for s in range(4))]
+
+
+LSTM = (*gates(24, 24), None, None, state(1, 24), state(1, 24))
+RNN = (noise(24, 24, scale=0.2), noise(24, 24, seed=1, scale=0.2), noise(24), state(1, 24))
+ONE_AFTER_ANOTHER = {"shape": (1, 3, 24), "fused_activation_function": "TANH"}
+AT_ONCE = {"shape": (1, 24), "fused_activation_function": "TANH"}
+
+RECURRENT: dict[str, tuple[tuple[int, ...], tuple[Any, ...], dict[str, Any]]] = {
+    "BIDIRECTIONAL_SEQUENCE_LSTM": (
+        (1, 3, 24),
+        (*(*gates(24, 24), None, None) * 2, *(state(1, 24) for _ in range(4)), *[None] * 9),
+        {**ONE_AFTER_ANOTHER, "shape": (1, 3, 48), "merge_outputs": True, "time_major": False},
+    ),
+    "LSTM": ((1, 24), LSTM, AT_ONCE),
+    "RNN": ((1, 24), RNN, AT_ONCE),
+    "SVDF": (
+        (1, 24),
+        (noise(48, 24), noise(48, 5), noise(24), state(1, 240)),
+        {"rank": 2, "shape": (1, 24)},
+    ),
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": ((1, 3, 24), LSTM, ONE_AFTER_ANOTHER),
+    "UNIDIRECTIONAL_SEQUENCE_RNN": ((1, 3, 24), RNN, ONE_AFTER_ANOTHER),
+}
+
+
+def recurrent(kind: str, given: tuple[int, ...], *inputs: Any, **options: Any) -> Model:
     b = Builder()
-    x = b.input("x", (1, 3, 24))
-    weights = [noise(24, 24, seed=s, scale=0.2) for s in range(8)]
-    biases = [noise(24, seed=s) for s in range(4)]
-    states = [Tensor(name, (1, 24), variable=True) for name in ("h", "c")]
-    gates = (*weights, None, None, None, *biases, None, None, *states)
-    y = b.op("UNIDIRECTIONAL_SEQUENCE_LSTM", x, *gates, shape=(1, 3, 24))
-    model = b.model(y)
+    return b.model(b.op(kind, b.input("x", given), *inputs, **options))
+
+
+@pytest.mark.parametrize("kind", RECURRENT)
+def test_recurrent_weights(kind: str) -> None:
+    """The kernel takes all weights as they are stored, so that nothing is unpacked at each run."""
+    given, inputs, options = RECURRENT[kind]
+    model = recurrent(kind, given, *inputs, **options)
     data = few(model)
     for to in BITS:
         after = stored(model, f"quantize(to={to})")
+        assert (len(after.main.ops) == 1) == (to in ("dynamic", "dynamic-int4"))
         for target in TARGETS:
-            assert snr(results(model, data)[0], results(after, data, target)[0]) > 8, (to, target)
+            bits = 4 if to == "weight-int4" else 8
+            assert snr(results(model, data)[0], results(after, data, target)[0]) > 3 * bits, to
+
+
+def test_weights_of_a_recurrence_that_are_computed_are_left_alone() -> None:
+    b = Builder()
+    inputs = list(LSTM)
+    inputs[2] = b.op("ABS", b.input("w", (24, 24)))
+    b.op("UNIDIRECTIONAL_SEQUENCE_LSTM", b.input("x", (1, 3, 24)), *inputs, **ONE_AFTER_ANOTHER)
+    after = stored(b.model(b.last.outputs[0]), "quantize(to=dynamic)")
+    assert after.main.ops[-1].version == 1
+
+
+def test_gains_of_layer_norms_stay_float() -> None:
+    """As the kernel wants them, beside weights and peepholes in int8."""
+    inputs = [*LSTM, *(1 + noise(24, seed=s) for s in range(4))]
+    inputs[8:11] = [noise(24, seed=s) for s in range(3)]
+    model = recurrent("UNIDIRECTIONAL_SEQUENCE_LSTM", (1, 3, 24), *inputs, **ONE_AFTER_ANOTHER)
+    after, data = stored(model, "quantize(to=dynamic)"), few(model)
+    dtypes = [None if t is None else t.dtype for t in after.main.ops[0].inputs]
+    assert set(dtypes[1:12]) == {"int8"} and set(dtypes[12:16] + dtypes[20:]) == {"float32"}
+    for target in TARGETS:
+        assert snr(results(model, data)[0], results(after, data, target)[0]) > 24
 
 
 @pytest.mark.parametrize("to", BITS)

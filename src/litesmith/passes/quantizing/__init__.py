@@ -5,6 +5,7 @@ correct.py          `correct`: mean and gain of every channel put back
 equalize.py         `equalize`: channels of unlike size made alike
 float_side.py       what the float model gives at each layer, a few layers at a time
 integer_graph.py    the graph on integers; conversions only where float and integer meet
+integer_lstm.py     an LSTM that is one op, in the integers of the runtime's kernel
 layer_rows.py       what the weights of a layer are multiplied with, as rows
 level.py            `level`: channels that a layer writes brought to one size
 masks.py            `masks`: numbers that hide places from attention, cut to what is enough

@@ -26,8 +26,10 @@ from litesmith.passes.core.layers import (
     shared_by,
     stored_weight,
 )
+from litesmith.passes.core.lstm import CELL, lstm_of
 from litesmith.passes.core.schemes import Scheme, data_places
 from litesmith.passes.core.step import Skip
+from litesmith.passes.quantizing.integer_lstm import integer_lstm, output_form
 from litesmith.passes.quantizing.scales import (
     FLOAT,
     Form,
@@ -144,6 +146,8 @@ class IntegerGraph:
             for tensor, form in self._there.forms
             if form[0] == scheme.data and ranges.get(tensor, covered(form)) == covered(form)
         }
+        for lstm in filter(None, map(lstm_of, integer)):
+            pinned |= output_form(lstm, ranges)
         others = (t for op in graph.ops if op not in self._integer for t in op.inputs)
         self._scales = Scales(integer, scheme.data, ranges, pinned, {*graph.outputs, *others})
         self._layers = [layer for op in integer if (layer := layer_of(op))]
@@ -231,6 +235,10 @@ class IntegerGraph:
             weight = self._weights[layer.weight]
             moved = self._with_weights(layer, moved, weight)
             key = self._scheme.kernel if weight.dtype == self._scheme.weights else key
+        lstm = lstm_of(op)
+        if lstm is not None and moved.inputs[0] is not None:
+            cell = self._ranges[lstm.need(CELL)]
+            moved = integer_lstm(lstm, moved.inputs[0], moved.outputs[0], cell)
         version = max(op.version, OPS[op.kind].versions[key])
         self._ops.append(replace(moved, version=version))
         self.touched.append(phrase("moved {op_name} to {key}", op_name(op), key))

@@ -14,8 +14,10 @@ from litesmith.ir.types import Graph, Model, Op, Tensor, constant_numbers
 from litesmith.numeric.arrays import ACTIVATIONS
 from litesmith.numeric.ranges import ESTIMATORS, Seen, estimate
 from litesmith.passes.core.layers import layer_of, layers_of, unpacked_constants
+from litesmith.passes.core.lstm import CELL, lstm_of
 from litesmith.passes.core.schemes import SCHEMES, Names, Scheme, chosen, roles
 from litesmith.passes.core.step import Change, Context, Skip, Tools
+from litesmith.passes.quantizing import integer_lstm
 from litesmith.passes.quantizing.attention_range import (
     attention_scores,
     lowest_peaks,
@@ -103,7 +105,7 @@ class Quantize:
         integer = [op for op in model.main.ops if op in ops and not reasons[op]]
         skipped = [Skip(op_name(op), why) for op, why in reasons.items() if op in ops and why]
         skipped = [skip for skip in skipped if skip.why != _NO_NUMBERS]
-        if not (integer if self.only else any(map(layer_of, integer))):
+        if not (integer if self.only else any(layer_of(op) or lstm_of(op) for op in integer)):
             raise CannotApply(self._nothing_to_do(model, ops, skipped))
         _refuse_spoiled(integer, self.to)
         skipped += _other_graphs(model)
@@ -133,7 +135,7 @@ class Quantize:
 
     def _ranges(self, model: Model, ops: Sequence[Op], context: Context) -> dict[Tensor, Range]:
         """The real numbers that each tensor of the integer ops takes."""
-        tensors = dict.fromkeys(t for op in ops for t in real_tensors(op))
+        tensors = dict.fromkeys(t for op in ops for t in (*real_tensors(op), *_cells(op)))
         computed = [t for t in tensors if not t.is_const]
         spans = {t: _span(t) for t in tensors if t.is_const}
         there = conversions(model.main).forms
@@ -211,6 +213,9 @@ def _why_not(op: Op, scheme: Scheme, unpacked: Mapping[Tensor, Op]) -> str:
         return phrase(
             "there is no {data} kernel for it; it stays float between two conversions", scheme.data
         )
+    lstm = lstm_of(op)
+    if lstm is not None:
+        return integer_lstm.why_float(lstm)
     words = roles(op)
     if "v" in words or any(t.variable for t in op.inputs if t is not None):
         return phrase("it keeps a state between runs, which stays float")
@@ -228,6 +233,12 @@ def _why_not(op: Op, scheme: Scheme, unpacked: Mapping[Tensor, Op]) -> str:
     if any(t.sparsity for t in op.inputs if t is not None):
         return phrase("its weights are stored sparse")
     return ""
+
+
+def _cells(op: Op) -> list[Tensor]:
+    """The states of an op that its integer kernel wants the range of."""
+    lstm = lstm_of(op)
+    return [] if lstm is None else [lstm.need(CELL)]
 
 
 _BOTH_SIGNS = phrase("its divisor takes both signs, and the integer kernel ends the run at 0")

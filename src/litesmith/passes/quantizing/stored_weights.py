@@ -53,6 +53,7 @@ class _Storing:
         self._outside = {*graph.outputs}
         self._unpacked: dict[tuple[Tensor, int | None], Tensor] = {}
         self._coded: dict[tuple[Tensor, int | None], Tensor] = {}
+        self._whole: dict[Tensor, Tensor] = {}
         self.ops: list[Op] = []
         self.touched: list[str] = []
         self.skipped: list[Skip] = []
@@ -61,9 +62,12 @@ class _Storing:
         if is_chosen and self._picks(op):
             self._pick(op)
             return
+        places = self._places(op) if is_chosen else []
+        if self._is_taken_whole(op, places):
+            self._store_whole(op, places)
+            return
         inputs = list(op.inputs)
         version = op.version
-        places = self._places(op) if is_chosen else []
         for place in places:
             tensor = inputs[place]
             assert tensor is not None
@@ -81,6 +85,36 @@ class _Storing:
         changed = tuple(inputs) != op.inputs
         new = replace(op, inputs=tuple(inputs), version=version) if changed else op
         self.ops.append(_with_options(new) if version != op.version else new)
+
+    def _is_taken_whole(self, op: Op, places: list[int]) -> bool:
+        """True for an op with several weights whose kernel takes all of them, one scale each."""
+        weights = [op.inputs[place] for place in places]
+        present = [p for p, role in enumerate(roles(op)) if role == "w" and op.inputs[p]]
+        is_there = self._key(op) in ("float32:int8", "float32:int4", "float32:block4")
+        has_kernel = "float32:tensor8" in OPS[op.kind].versions
+        is_full = op.option("kernel_type") in (None, "FULL")
+        fits = is_there and has_kernel and is_full and len(places) > 1 and places == present
+        return (
+            fits
+            and not any(map(self._why_unfit, weights))
+            and sum(weight.elements for weight in weights if weight is not None) >= _LEAST
+        )
+
+    def _store_whole(self, op: Op, places: list[int]) -> None:
+        inputs = list(op.inputs)
+        for place in places:
+            weight = inputs[place]
+            assert weight is not None
+            if weight not in self._whole:
+                scales = weight_scales(weight.values(), None, 8)
+                self._whole[weight] = coded_weight(weight, "int8", scales, 0)
+            inputs[place] = self._whole[weight]
+        version = max(op.version, OPS[op.kind].versions["float32:tensor8"])
+        self.ops.append(_with_options(replace(op, inputs=tuple(inputs), version=version)))
+        self.touched.append(phrase("gave {op_name} {weights} weights", op_name(op), "int8"))
+        if self._scheme.weights != "int8":
+            why = phrase("there is no {weights} kernel; int8", self._scheme.weights)
+            self.skipped.append(Skip(op_name(op), why))
 
     def _picks(self, op: Op) -> bool:
         """True where an op picks from a constant that is large enough to be stored anew."""
@@ -119,17 +153,25 @@ class _Storing:
             return ""
         return "float32:block4" if self._block else self._scheme.kernel
 
-    def _why_not(self, op: Op, tensor: Tensor | None) -> str:
+    def _why_unfit(self, tensor: Tensor | None) -> str:
+        """Why a constant cannot be stored otherwise, however large it is."""
         assert tensor is not None
         if tensor in self._outside:
             return phrase("it is an output of the graph")
-        if tensor.elements < _LEAST:
-            return phrase("it has {elements} numbers, too few to gain anything", tensor.elements)
-        peak = float(np.abs(tensor.values()).max())
+        peak = float(np.abs(tensor.values()).max(initial=0))
         if not np.isfinite(peak):
             return phrase("it holds numbers that are infinite or not numbers")
         if self._scheme.weights == "float16" and peak > _HALF_MOST:
             return phrase("it holds numbers that float16 cannot")
+        return ""
+
+    def _why_not(self, op: Op, tensor: Tensor | None) -> str:
+        assert tensor is not None
+        if tensor.elements < _LEAST and tensor not in self._outside:
+            return phrase("it has {elements} numbers, too few to gain anything", tensor.elements)
+        why = self._why_unfit(tensor)
+        if why:
+            return why
         if self._block:
             if "float32:block4" not in OPS[op.kind].versions:
                 return phrase("only fully connected layers have weights in blocks")

@@ -213,7 +213,8 @@ class _StandIn:
 
 
 def _is_wide(tensor: Tensor) -> bool:
-    return tensor.dtype == "int16" and tensor.quant is not None and not tensor.is_const
+    is_flowing = not tensor.is_const and not tensor.variable
+    return tensor.dtype == "int16" and tensor.quant is not None and is_flowing
 
 
 def _real(tensor: Tensor, stored: Array) -> Array:

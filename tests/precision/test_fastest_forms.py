@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from litesmith.calibration.observe import tools
 from litesmith.ir.build import Builder
-from litesmith.ir.types import Model
+from litesmith.ir.types import Model, Tensor
 from litesmith.passes.core.recipe import apply, parse, text_of
 from litesmith.passes.core.step import Context
 from litesmith.passes.quantizing.integer_graph import conversions
@@ -188,6 +188,9 @@ def test_a_recipe_takes_what_was_found() -> None:
     told = text_of(with_forms(parse("fuse | quantize(ranges=mse) | correct"), found))
     assert told == "fuse | quantize(keep=[PRELU, 3], ranges=mse) | correct"
     assert text_of(with_forms(parse("qat"), found)) == "qat(keep=[PRELU, 3])"
+    stored = FastestForms(("LSTM",), 1.0, 2.0, 3.0, stored=("LSTM",))
+    told = text_of(with_forms(parse("quantize | correct"), stored))
+    assert told == "quantize(keep=[LSTM]) | quantize(to=dynamic, only=[LSTM]) | correct"
 
 
 @pytest.mark.parametrize("name", sorted(set(FLOATS) - {"branches", "branching", "looping"}))
@@ -214,6 +217,38 @@ def test_times_are_measured_once_and_kept() -> None:
 
 def test_where_ops_cannot_be_timed_there_is_no_choice() -> None:
     assert fastest_forms(faces(2), BASE, Target.parse("numpy")) is None
+
+
+LSTM = "UNIDIRECTIONAL_SEQUENCE_LSTM"
+
+
+def reading(units: int, *layers: int) -> Model:
+    """An LSTM, and layers behind it."""
+    b = Builder()
+    x = b.input("x", (1, 12, 64))
+    weights = [noise(units, 64, seed=s, scale=0.1) for s in range(4)]
+    recurrent = [noise(units, units, seed=s, scale=0.05) for s in range(4)]
+    biases = [noise(units, seed=s) for s in range(4)]
+    states = [Tensor(name, (1, units), variable=True) for name in ("h", "c")]
+    gates = (*weights, *recurrent, *[None] * 3, *biases, None, None, *states)
+    x = b.op(LSTM, x, *gates, fused_activation_function="TANH")
+    for number, width in enumerate(layers):
+        weight = noise(width, x.shape[-1], seed=number, scale=0.1)
+        x = b.op("FULLY_CONNECTED", x, weight, noise(width), keep_num_dims=True)
+    return b.model(x)
+
+
+@pytest.mark.parametrize("layers", [(), (16,)])
+def test_a_model_that_keeps_a_state_is_timed_as_a_whole(layers: tuple[int, ...]) -> None:
+    """Beside layers, its LSTM is in the form that runs fastest; alone, it is what was asked for."""
+    model = reading(128, *layers)
+    found = fastest_forms(model, BASE, Target.parse("cpu:1"), 8)
+    assert found is not None and found.by_runs
+    assert found.predicted_us <= found.integer_us
+    assert set(found.stored) <= {LSTM} and (LSTM in found.keep or not found.stored)
+    assert bool(layers) or not found.is_other
+    made = with_forms(parse("cleanup | fuse | quantize"), found)
+    apply(model, made, Context(tools(few(model, 2), threads=1)))
 
 
 @pytest.mark.parametrize("slow_us", [11.0, 99.0])

@@ -40,6 +40,7 @@ from litesmith.precision.fastest_forms import (
     before_quantize,
     fastest_forms,
     quantize_place,
+    recurrent_kinds,
     suspected_forms,
     with_forms,
 )
@@ -235,7 +236,8 @@ def _by_kernels(model: Model, plan: Plan, target: Target) -> tuple[Plan, Fastest
     if step.to != "int8" or step.io != "float":
         return plan, None
     found = suspected_forms(model, recipe)
-    if found is not None and found.is_other and plan.is_measured:
+    is_suspect = found is not None and (found.is_other or bool(recurrent_kinds(model)))
+    if is_suspect and plan.is_measured:
         found = fastest_forms(model, recipe, target)
     if found is None or not found.is_other:
         return plan, found
@@ -272,19 +274,25 @@ def with_slow_kinds(model: Model, plan: Plan) -> Plan:
 
 
 def _kept_notes(found: FastestForms, plan: Plan) -> Iterator[str]:
-    kinds = ", ".join(f"{one.ops} {one.kind}" for one in found.kept)
+    stored = ", ".join(found.stored)
+    kept = [one for one in found.kept if one.kind not in found.stored]
+    kinds = ", ".join(f"{one.ops} {one.kind}" for one in kept)
     told = phrase("{kinds}: left float", kinds) if kinds else ""
+    if stored:
+        beside = phrase("{kinds}: float data, int8 weights", stored)
+        told = phrase("{said}; {told}", told, beside) if told else beside
     if found.rewrites:
         said = phrase("{ways}: said with other ops", ", ".join(found.rewrites))
         told = phrase("{said}; {told}", said, told) if told else said
     if not plan.is_measured:
         yield phrase("{told}, as int8 tends to be slower", told)
         return
+    times = time_text(found.integer_us), time_text(found.predicted_us)
+    if found.by_runs:
+        yield phrase("{told}; {time} a run in int8 and {time2} so", told, *times)
+        return
     yield phrase(
-        "{told}; {time} a run in int8 and {time2} so, by the times of single ops",
-        told,
-        time_text(found.integer_us),
-        time_text(found.predicted_us),
+        "{told}; {time} a run in int8 and {time2} so, by the times of single ops", told, *times
     )
 
 

@@ -19,6 +19,7 @@ from litesmith.passes.quantizing.qat import Qat
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.precision.assignment import Costs, Flow, assign
 from litesmith.precision.form_costs import FormCosts, estimated_costs, form_costs
+from litesmith.precision.op_costs import whole_us
 from litesmith.run.core.target import Target
 from litesmith.workers.engine import Engine
 
@@ -70,6 +71,8 @@ class FastestForms(NamedTuple):
     rewrites      what is said with other ops first, as `rewrite` takes it
     by_kind_us    of a run with every op of the slow kinds in float and no other; None where those
                   are all layers
+    stored        kinds of recurrences that compute on float data with int8 weights
+    by_runs       True where these are times of whole runs, not of single ops
     """
 
     keep: Names
@@ -80,6 +83,8 @@ class FastestForms(NamedTuple):
     slow: tuple[SlowKind, ...] = ()
     rewrites: tuple[str, ...] = ()
     by_kind_us: float | None = None
+    stored: tuple[str, ...] = ()
+    by_runs: bool = False
 
     @property
     def by_kind(self) -> "FastestForms | None":
@@ -96,7 +101,7 @@ class FastestForms(NamedTuple):
     @property
     def is_other(self) -> bool:
         """True where something is not as the scheme alone would have it."""
-        return bool(self.keep or self.rewrites)
+        return bool(self.keep or self.rewrites or self.stored)
 
 
 def fastest_forms(
@@ -112,7 +117,10 @@ def fastest_forms(
     def measured(reference: Model, quantized: Model) -> FormCosts:
         return form_costs(reference, quantized, target, runs, engine)
 
-    return _found(model, recipe, measured)
+    found = _found(model, recipe, measured)
+    if found is None and recurrent_kinds(model):
+        return _by_runs(model, recipe, lambda one: whole_us(one, target, runs, engine))
+    return found
 
 
 def suspected_forms(model: Model, recipe: Recipe) -> FastestForms | None:
@@ -134,6 +142,7 @@ def with_forms(recipe: Recipe, found: FastestForms) -> Recipe:
         *recipe[:place],
         *_rewriting(found.rewrites),
         replace(step, keep=tuple(dict.fromkeys((*step.keep, *found.keep)))),
+        *((Quantize(to="dynamic", only=found.stored),) if found.stored else ()),
         *recipe[place + 1 :],
     )
 
@@ -162,6 +171,44 @@ def _found(model: Model, recipe: Recipe, cost: Cost) -> FastestForms | None:
     except (CannotApply, CannotRun):
         return None
     return best
+
+
+def _by_runs(model: Model, recipe: Recipe, whole: Callable[[Model], float]) -> FastestForms | None:
+    """The best choice for a model that keeps a state, of which nobody can time single ops: what the
+    kinds suggest, by whole runs; also with int8 weights for what is recurrent and stays float."""
+    place = quantize_place(recipe)
+    try:
+        float_us, plain_us = (
+            whole(before_quantize(model, recipe[:end])) for end in (place, place + 1)
+        )
+        best = FastestForms((), plain_us, plain_us, float_us, by_runs=True)
+        suspected = suspected_forms(model, recipe) or best
+        for stored in dict.fromkeys(((), _storable(model, recipe, suspected))):
+            forms = suspected._replace(stored=stored, by_runs=True)
+            made = with_forms(recipe, forms)
+            us = whole(before_quantize(model, made[: quantize_place(made) + 1 + bool(stored)]))
+            # Int8 weights are smaller too, which is worth what a gain would have to be.
+            least = max(_LEAST_GAIN * best.predicted_us, _LEAST_US)
+            least = -_LEAST_GAIN * best.predicted_us if stored and best.keep else least
+            if forms.is_other and best.predicted_us - us > least:
+                best = forms._replace(predicted_us=us, integer_us=plain_us, float_us=float_us)
+    except (CannotApply, CannotRun):
+        return None
+    return best
+
+
+def recurrent_kinds(model: Model) -> tuple[str, ...]:
+    """The kinds of recurrences that the runtime computes on float data with int8 weights."""
+    kinds = dict.fromkeys(op.kind for op in model.main.ops)
+    return tuple(sorted(kind for kind in kinds if "float32:tensor8" in OPS[kind].versions))
+
+
+def _storable(model: Model, recipe: Recipe, forms: FastestForms) -> tuple[str, ...]:
+    """Those that stay float beside integers."""
+    if not isinstance(recipe[quantize_place(recipe)], Quantize):
+        return ()
+    kinds = recurrent_kinds(model)
+    return tuple(k for k in kinds if k in forms.keep or "int8" not in OPS[k].versions)
 
 
 def _promising(reference: Model, step: Step) -> Iterator[str]:
@@ -209,6 +256,7 @@ def find_fastest(reference: Model, costs: FormCosts) -> FastestForms:
     problem = costs_of(graph, costs)
     free = [op for op, us in enumerate(costs.integers) if us is not None]
     layers = {op for op in free if layer_of(graph.ops[op])}
+    layers = layers or {op for op in free if OPS[graph.ops[op].kind].weight is not None}
     whole, forms = problem.of(forms_of(problem, ())), assign(problem)
     if all(forms[op] == FLOAT for op in layers):
         rows = enumerate(problem.ops)

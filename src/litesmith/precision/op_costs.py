@@ -116,6 +116,13 @@ def profiled_times(source: Source, target: Target, runs: int | None = None) -> O
     return OpTimes(tuple(usual), rest)
 
 
+def whole_us(
+    model: Model, target: Target, runs: int | None = None, engine: Engine | None = None
+) -> float:
+    """What a run of a model usually takes, also of one that has no profile."""
+    return run_alone(engine, phrase("profiling"), equal_times, model, target, runs).whole
+
+
 def _name(op: Op) -> str:
     return op.outputs[0].name if op.outputs else ""
 

@@ -123,9 +123,9 @@ def _with_bias(
     numbers = bias.values()
     scales = keep_bias_inside(_scale(weight.values(), step), numbers, step, most_bias("int8"))
     coded = coded_weight(weight, "int8", scales, 0)
-    products = float(np.float32(step * _step(coded)))
-    codes = bias_codes(numbers, products, "int32")
-    return {places[0]: coded, places[1]: stored_weight(bias, codes, "int32", Quant.of(products))}
+    products = Quant.of(step * _step(coded))
+    codes = bias_codes(numbers, products.scale, "int32")
+    return {places[0]: coded, places[1]: stored_weight(bias, codes, "int32", products)}
 
 
 def _scale(values: Array, step: float) -> np.ndarray:

@@ -8,7 +8,7 @@ _TABLE: tuple[tuple[str, tuple[str, ...], str], ...] = (
         "quantized already",
         ("quantize(to=int16x8, only=[0]) | quantize(to=dynamic)",),
         "but attention computed_shape convnet described half_weights multiplied_depth "
-        "odd_layers padded picked shared_weights tied tiny_output two_inputs upsampled "
+        "odd_layers padded picked recurrent shared_weights tied tiny_output two_inputs upsampled "
         "weighted_by_input",
     ),
     (

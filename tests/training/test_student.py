@@ -13,16 +13,19 @@ from tests.draws import draws
 
 torch = pytest.importorskip("torch", reason="torch is not installed: the extra `train`")
 
+from litesmith.calibration.observe import open_apart  # noqa: E402
+from litesmith.data.samples import as_stored  # noqa: E402
 from litesmith.errors import CannotApply  # noqa: E402
 from litesmith.ir.build import Builder  # noqa: E402
-from litesmith.ir.types import Model, Tensor  # noqa: E402
+from litesmith.ir.types import Model, Op, Tensor  # noqa: E402
+from litesmith.passes.core.lstm import STATE  # noqa: E402
 from litesmith.passes.core.step import Context  # noqa: E402
 from litesmith.passes.quantizing.quantize import Quantize  # noqa: E402
 from litesmith.passes.quantizing.round import Round  # noqa: E402
 from litesmith.passes.shrinking.cluster import Cluster  # noqa: E402
 from litesmith.passes.tidy.fold import Fold  # noqa: E402
 from litesmith.training.student import Student  # noqa: E402
-from tests.quantized import TARGETS, broken_laws, results  # noqa: E402
+from tests.quantized import TARGETS, broken_laws, real, results, snr  # noqa: E402
 from tests.random_graphs import graphs  # noqa: E402
 from tests.training.small import codes, interface, regression, weights, zeros  # noqa: E402
 from tests.zoo import noise  # noqa: E402
@@ -177,6 +180,69 @@ def test_it_computes_what_the_file_does(name: str) -> None:
             error = np.abs(ours - known) / step
             assert error.max() <= 4, name
             assert (error > 0.5).mean() <= 0.5, name
+
+
+@pytest.mark.parametrize("io", ["float", "int8"])
+def test_an_lstm_in_integers_is_one_in_training_too(io: str) -> None:
+    """Its weights and biases learn, its state is rounded at every step, and the scales that the
+    kernel takes for one stay one."""
+    model = float_model("recurrent")
+    data = few(model, 6)
+    stored = Quantize("int8", io=io).apply(model, context(model)).model
+    student = shaken(Student(stored, origin=model), 0.1)
+    after = student.written()
+    assert not broken_laws(after)
+    (op,), (before,) = ([op for op in one.main.ops if op.intermediates] for one in (after, stored))
+    x, weight, bias, state = (scale_of_input(op, place) for place in (0, 1, 12, STATE))
+    assert bias == pytest.approx(x * weight)
+    hidden, output = (t.quant for t in (op.intermediates[4], op.outputs[0]))
+    assert hidden is not None and output is not None
+    assert state == hidden.scale[0] == output.scale[0]
+    for place in (*range(1, 9), *range(12, 16)):
+        assert not np.array_equal(codes_at(op, place), codes_at(before, place))
+    with open_apart(after) as run:
+        for row in data.rows:
+            given = [as_stored(t, a) for t, a in zip(after.main.inputs, row, strict=True)]
+            known = real(after.main.outputs[0], run(given)[0])
+            (ours,) = student([as_torch(a) for a in row])
+            step = np.abs(known).max() / 127
+            np.testing.assert_allclose(ours.detach().numpy(), known, rtol=0, atol=4 * step)
+
+
+@pytest.mark.parametrize("to", ["dynamic", "weight-int8", "weight-int4"])
+def test_stored_weights_of_an_lstm_learn(to: str) -> None:
+    model = lstm_of_width(24)
+    stored = Quantize(to).apply(model, context(model)).model
+    after = shaken(Student(stored, origin=model), 0.1).written()
+    pairs = zip(codes_of(stored), codes_of(after), strict=True)
+    assert sum(not np.array_equal(a, b) for a, b in pairs) >= 8
+    assert snr(results(model, few(model))[0], results(after, few(model))[0]) > 5
+
+
+def lstm_of_width(width: int) -> Model:
+    b = Builder()
+    weights = [noise(width, width, seed=s, scale=0.2) for s in range(8)]
+    states = [Tensor(name, (1, width), variable=True) for name in ("h", "c")]
+    gates = (*weights, *[None] * 3, *(noise(width, seed=s) for s in range(4)), None, None, *states)
+    x = b.input("x", (1, 3, width))
+    y = b.op("UNIDIRECTIONAL_SEQUENCE_LSTM", x, *gates, fused_activation_function="TANH")
+    return b.model(y)
+
+
+def scale_of_input(op: Op, place: int) -> float:
+    tensor = op.inputs[place]
+    assert tensor is not None and tensor.quant is not None
+    return float(tensor.quant.scale[0])
+
+
+def codes_at(op: Op, place: int) -> np.ndarray:
+    tensor = op.inputs[place]
+    assert tensor is not None
+    return tensor.values()
+
+
+def codes_of(model: Model) -> list[np.ndarray]:
+    return [t.values() for t in model.main.tensors if t.is_const and t.quant is not None]
 
 
 def pooled() -> Model:

@@ -22,6 +22,7 @@ from litesmith.passes.core.lstm import CELL, STATE, Lstm, cells_of
 from litesmith.passes.core.step import Run, Samples, Tools
 from litesmith.phrases import phrase
 from litesmith.run.litert.capi import trim_memory
+from litesmith.run.litert.interpreter import InterpreterRunner
 from litesmith.run.session import Session, feed
 from litesmith.temporary import temporary_room
 from litesmith.tflite.write import chunks
@@ -73,6 +74,21 @@ def tools(data: Data, *, threads: int = 0, spread: Spread | None = None) -> Tool
             yield _run(session)
 
     return Tools(samples, observed, opened)
+
+
+@contextmanager
+def open_apart(model: Model) -> Generator[Run]:
+    """A model whose samples have nothing to do with each other: each begins with states of zeros,
+    as it does where samples are trained on."""
+    with Session(replace(model, signatures=()), f"cpu:{os.cpu_count() or 1}") as session:
+        run = _run(session)
+
+        def run_one(arrays: Sequence[Array]) -> list[Array]:
+            if isinstance(session.runner, InterpreterRunner):
+                session.runner.forget_states()
+            return run(arrays)
+
+        yield run_one
 
 
 def _run(session: Session) -> Run:

@@ -287,12 +287,15 @@ def _kept_notes(found: FastestForms, plan: Plan) -> Iterator[str]:
     if not plan.is_measured:
         yield phrase("{told}, as int8 tends to be slower", told)
         return
-    times = time_text(found.integer_us), time_text(found.predicted_us)
+    before, after = time_text(found.integer_us), time_text(found.predicted_us)
     if found.by_runs:
-        yield phrase("{told}; {time} a run in int8 and {time2} so", told, *times)
+        yield phrase("{told}; {time} a run in int8 and {time2} so", told, before, after)
         return
     yield phrase(
-        "{told}; {time} a run in int8 and {time2} so, by the times of single ops", told, *times
+        "{told}; {time} a run in int8 and {time2} so, by the times of single ops",
+        told,
+        before,
+        after,
     )
 
 

@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from litesmith.calibration.observe import tools
+from litesmith.calibration.observe import open_apart
 from litesmith.data.answers import real
-from litesmith.data.samples import Data, as_stored
+from litesmith.data.samples import as_stored
 from litesmith.errors import BadInput
 from litesmith.ir.edit import regraph, with_graphs
 from litesmith.ir.ops import OPS
@@ -365,14 +365,14 @@ class Lesson:
         known = None if labels is None else torch.from_numpy(labels[places].reshape(-1)).to(device)
         return self._aim(answers, wanted, known, mixed)
 
-    def in_runtime(self, model: Model, data: Data) -> Array:
+    def in_runtime(self, model: Model) -> Array:
         """The loss on each held-out sample of a model as the runtime computes it."""
         graph = regraph(
             model.main, outputs=[scores_of(model.main, t) for t in told_outputs(model.main)]
         )
         exposed = with_graphs(model, (graph, *model.graphs[1:]))
         losses: list[float] = []
-        with tools(data).opened(replace(exposed, signatures=(), metadata=())) as run:
+        with open_apart(replace(exposed, signatures=(), metadata=())) as run:
             for place in self._samples.held:
                 given = [store[place] for store in self._samples.inputs]
                 stored = [as_stored(t, a) for t, a in zip(graph.inputs, given, strict=True)]

@@ -112,7 +112,7 @@ class Tuner:
         if fitted.best >= fitted.first and not student.masks:
             return Tuned(before, (*notes, told), fitted.steps)
         if student.is_quantized:
-            ours, theirs = (lesson.in_runtime(model, self.data) for model in (after, before))
+            ours, theirs = (lesson.in_runtime(model) for model in (after, before))
             if not is_surely_less(ours, theirs):
                 kept = phrase("{told}; {no_gain}", told, _NO_GAIN)
                 return Tuned(before, (*notes, kept), fitted.steps)

@@ -29,6 +29,7 @@ from litesmith.passes.core.layers import (
     real_values,
     shared_by,
 )
+from litesmith.passes.core.lstm import lstm_of, products_of
 from litesmith.passes.core.schemes import data_places
 from litesmith.passes.core.step import Masks, Skip
 from litesmith.passes.core.weight_structure import Codebook, codebook_of
@@ -168,6 +169,8 @@ def _fixed(graph: Graph) -> set[Tensor]:
         if row.scale == "same" and any(t.is_const for t in _data(op)):
             fixed.update(_data(op))
         fixed.update(t for t in op.outputs if t.dtype not in ("int8", "uint8"))
+        if lstm_of(op) is not None:  # its state has the same scale, and is no tensor that flows
+            fixed.update(op.outputs)
     return fixed
 
 
@@ -204,7 +207,7 @@ class Student:
         self._lift = Lift(model, [*self.wanted, *sums])
         self._fixed = constants_of(model, self.device)
         self.forms = Forms(model.main, self.device)
-        self.layers = list(layers_of(model.main).values())
+        self.layers = _trained(model.main, masked=masked)
         if not self.layers:
             raise CannotApply("training: the model has no layer with weights of its own")
         self.weights = self._weights(origin)
@@ -261,7 +264,7 @@ class Student:
     # What is trained.
 
     def _weights(self, origin: Model | None) -> dict[Tensor, TrainedValue]:
-        before = None if origin is None else list(layers_of(origin.main).values())
+        before = None if origin is None else _trained(origin.main, masked=self._masked)
         parts: dict[Tensor, TrainedValue] = {}
         for place, layer in enumerate(self.layers):
             if layer.weight not in parts:
@@ -348,10 +351,14 @@ class Student:
     def _bounded(self, steps: Array, layer: Layer) -> Array:
         """Scales of a weight that the kernel of a layer takes, with the bias and the output that
         it has by now."""
+        if layer.data.variable:  # what is added to the products has a scale of its own
+            return steps
         data, output = (self.forms.scale(t).item() for t in (layer.data, layer.op.outputs[0]))
         if layer.data.dtype == "int8" and layer.bias is not None:
             most = most_bias(layer.weight.dtype)
             steps = keep_bias_inside(steps, self._real_bias(layer), data, most)
+        if lstm_of(layer.op) is not None:
+            return steps
         return keep_ratio(steps, layer.data.dtype, data, output)
 
     def _stored_bias(self, layer: Layer, weight: Tensor) -> Tensor:
@@ -365,6 +372,14 @@ class Student:
     def _real_bias(self, layer: Layer) -> Array:
         assert layer.bias is not None
         return self.biases[layer.bias]().cpu().numpy()
+
+
+def _trained(graph: Graph, *, masked: bool) -> list[Layer]:
+    """What has weights that are trained. Those inside an LSTM are nothing that steps set to zero or
+    cluster: they count where nothing is masked."""
+    found = [*layers_of(graph).values(), *(() if masked else products_of(graph))]
+    places = {op: place for place, op in enumerate(graph.ops)}
+    return sorted(found, key=lambda layer: places[layer.op])
 
 
 def _finite(gradient: torch.Tensor) -> torch.Tensor:

@@ -124,6 +124,10 @@ class InterpreterRunner:
                 self._interpreter.resize_tensor_input(detail["index"], port.array.shape)
             self._interpreter.allocate_tensors()
 
+    def forget_states(self) -> None:
+        """Sets the states that ops keep between runs back to what they are at the start."""
+        self._interpreter.reset_all_variables()
+
     def close(self) -> None:
         del self._interpreter
         self._signature = None

@@ -11,12 +11,15 @@ import torch
 from torch.nn import functional
 
 from litesmith.ir.types import Op
+from litesmith.passes.core.lstm import STATE
 from litesmith.phrases import phrase
 from litesmith.training.ops.elementwise_ops import ACTIVATIONS, TorchOp, options_of
 
 Weight = torch.Tensor | None
 # The runtime adds it to a variance before it divides (kernels/internal/tensor_utils.h).
 _LEAST_VARIANCE = 1e-8
+# Where what the gates of an integer LSTM add up ends: int16 with 12 bits behind the point.
+_MOST_SUM = 8.0
 
 
 class _Gate(NamedTuple):
@@ -79,6 +82,7 @@ def _lstm_steps(op: Op, cell: _Cell, x: torch.Tensor) -> torch.Tensor:
     activate = ACTIVATIONS[options.word("fused_activation_function")] or (lambda value: value)
     clip, projection_clip = options.number("cell_clip"), options.number("proj_clip")
     gates = [gate for gate in (cell.input, cell.forget, cell.update, cell.output) if gate]
+    held = _held_state(op)
     inner = functional.linear(x, torch.cat([gate.weight for gate in gates]))
     recurrent = torch.cat([gate.recurrent for gate in gates])
     units = cell.forget.weight.shape[0]
@@ -86,7 +90,7 @@ def _lstm_steps(op: Op, cell: _Cell, x: torch.Tensor) -> torch.Tensor:
     result = x.new_zeros(x.shape[1], recurrent.shape[1])
     results: list[torch.Tensor] = []
     for step in inner.unbind(0):
-        sums = list((step + functional.linear(result, recurrent)).split(units, -1))
+        sums = list(held.sums(step + functional.linear(result, recurrent)).split(units, -1))
         last, update, forget = sums.pop(), sums.pop(), sums.pop()
         kept = torch.sigmoid(cell.forget.opened(forget, state))
         new = 1 - kept
@@ -97,8 +101,32 @@ def _lstm_steps(op: Op, cell: _Cell, x: torch.Tensor) -> torch.Tensor:
         if cell.projection is not None:
             result = functional.linear(result, cell.projection, cell.projection_bias)
             result = _clipped(result, projection_clip)
+        result = held.output(result)
         results.append(result)
     return torch.stack(results)
+
+
+class _Held(NamedTuple):
+    """How an LSTM in integers holds its state: the step of its output, which is int8; None where it
+    is float. The steps of its sums and of its cell are too fine to matter."""
+
+    step: float | None
+
+    def sums(self, value: torch.Tensor) -> torch.Tensor:
+        return value if self.step is None else value.clamp(-_MOST_SUM, _MOST_SUM)
+
+    def output(self, value: torch.Tensor) -> torch.Tensor:
+        """Rounded on the way forward, free on the way back."""
+        if self.step is None:
+            return value
+        codes = (value / self.step).clamp(-128, 127)
+        return (codes + (codes.round() - codes).detach()) * self.step
+
+
+def _held_state(op: Op) -> _Held:
+    state = op.inputs[STATE] if len(op.inputs) > STATE else None
+    quant = None if state is None or not state.variable else state.quant
+    return _Held(None if quant is None else float(quant.scale[0]))
 
 
 def _norms(inputs: Sequence[Weight]) -> list[Weight]:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple, NoReturn
 
@@ -72,6 +73,7 @@ class FastestForms(NamedTuple):
     by_kind_us    of a run with every op of the slow kinds in float and no other; None where those
                   are all layers
     stored        kinds of recurrences that compute on float data with int8 weights
+    is_all        True where these are all that has weights, so that nothing is left for integers
     by_runs       True where these are times of whole runs, not of single ops
     """
 
@@ -84,6 +86,7 @@ class FastestForms(NamedTuple):
     rewrites: tuple[str, ...] = ()
     by_kind_us: float | None = None
     stored: tuple[str, ...] = ()
+    is_all: bool = False
     by_runs: bool = False
 
     @property
@@ -138,10 +141,11 @@ def with_forms(recipe: Recipe, found: FastestForms) -> Recipe:
     place = quantize_place(recipe)
     step = recipe[place]
     assert isinstance(step, Quantize | Qat)
+    kept = replace(step, keep=tuple(dict.fromkeys((*step.keep, *found.keep))))
     return (
         *recipe[:place],
         *_rewriting(found.rewrites),
-        replace(step, keep=tuple(dict.fromkeys((*step.keep, *found.keep)))),
+        *(() if found.is_all else (kept,)),
         *((Quantize(to="dynamic", only=found.stored),) if found.stored else ()),
         *recipe[place + 1 :],
     )
@@ -181,34 +185,40 @@ def _by_runs(model: Model, recipe: Recipe, whole: Callable[[Model], float]) -> F
         float_us, plain_us = (
             whole(before_quantize(model, recipe[:end])) for end in (place, place + 1)
         )
-        best = FastestForms((), plain_us, plain_us, float_us, by_runs=True)
-        suspected = suspected_forms(model, recipe) or best
-        for stored in dict.fromkeys(((), _storable(model, recipe, suspected))):
-            forms = suspected._replace(stored=stored, by_runs=True)
-            made = with_forms(recipe, forms)
-            us = whole(before_quantize(model, made[: quantize_place(made) + 1 + bool(stored)]))
-            # Int8 weights are smaller too, which is worth what a gain would have to be.
-            least = max(_LEAST_GAIN * best.predicted_us, _LEAST_US)
-            least = -_LEAST_GAIN * best.predicted_us if stored and best.keep else least
-            if forms.is_other and best.predicted_us - us > least:
-                best = forms._replace(predicted_us=us, integer_us=plain_us, float_us=float_us)
     except (CannotApply, CannotRun):
         return None
+    best = FastestForms((), plain_us, plain_us, float_us, by_runs=True)
+    for forms in _suggested(model, recipe, best):
+        end = len(with_forms(recipe, forms)) - len(recipe) + place + 1
+        with suppress(CannotApply, CannotRun):
+            us = whole(before_quantize(model, with_forms(recipe, forms)[:end]))
+            # Int8 weights are smaller too, which is worth what a gain would have to be.
+            least = max(_LEAST_GAIN * best.predicted_us, _LEAST_US)
+            least = -_LEAST_GAIN * best.predicted_us if forms.stored and best.keep else least
+            if best.predicted_us - us > least:
+                best = forms._replace(predicted_us=us)
     return best
+
+
+def _suggested(model: Model, recipe: Recipe, plain: FastestForms) -> Iterator[FastestForms]:
+    suspected = suspected_forms(model, recipe) or plain
+    times = {"integer_us": plain.integer_us, "float_us": plain.float_us, "by_runs": True}
+    if suspected.is_other:
+        yield suspected._replace(**times)
+    if isinstance(recipe[quantize_place(recipe)], Quantize):
+        kinds = recurrent_kinds(model)
+        is_all = not any(map(layer_of, model.main.ops))
+        stored = [
+            k for k in kinds if is_all or k in suspected.keep or "int8" not in OPS[k].versions
+        ]
+        if stored:
+            yield suspected._replace(stored=tuple(stored), is_all=is_all, **times)
 
 
 def recurrent_kinds(model: Model) -> tuple[str, ...]:
     """The kinds of recurrences that the runtime computes on float data with int8 weights."""
     kinds = dict.fromkeys(op.kind for op in model.main.ops)
     return tuple(sorted(kind for kind in kinds if "float32:tensor8" in OPS[kind].versions))
-
-
-def _storable(model: Model, recipe: Recipe, forms: FastestForms) -> tuple[str, ...]:
-    """Those that stay float beside integers."""
-    if not isinstance(recipe[quantize_place(recipe)], Quantize):
-        return ()
-    kinds = recurrent_kinds(model)
-    return tuple(k for k in kinds if k in forms.keep or "int8" not in OPS[k].versions)
 
 
 def _promising(reference: Model, step: Step) -> Iterator[str]:

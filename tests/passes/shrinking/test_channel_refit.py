@@ -5,14 +5,17 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from litesmith.calibration.observe import tools
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model
-from litesmith.passes.core.step import Tools
+from litesmith.passes.core.layers import layers_of
+from litesmith.passes.core.recipe import apply
+from litesmith.passes.core.step import Context, Tools
 from litesmith.passes.shrinking.channel_cut import without
 from litesmith.passes.shrinking.channel_refit import Refit
 from litesmith.passes.shrinking.channel_rules import channel_ids
 from tests.runtime import run
-from tests.zoo_float import context, conv, dense, image
+from tests.zoo_float import Few, context, conv, dense, few, image
 
 
 def network(activation: str) -> Model:
@@ -51,3 +54,15 @@ def test_a_whole_model_stays_as_it_is() -> None:
     tools = context(model).tools
     assert tools is not None
     assert errors(model, fitted(model, model, [], tools)) < 1e-6
+
+
+@pytest.mark.parametrize("size", [1e17, 1e30])
+@pytest.mark.filterwarnings("error")
+def test_layers_of_numbers_whose_squares_overflow_stay_finite(size: float) -> None:
+    """They were fitted to sums of infinite numbers, and the file had weights that are none."""
+    model = network("RELU")
+    rows = [tuple(size * array for array in arrays) for arrays in few(model, 32).rows]
+    given = Context(tools(Few(tuple(rows)), threads=1))
+    made = apply(model, "prune(block=channels, sparsity=0.4)", given).model
+    for layer in layers_of(made.main).values():
+        assert np.isfinite(layer.weight.values()).all()

@@ -164,27 +164,42 @@ def _solved(
 ) -> dict[Op, Op]:
     """The layer with the weights that best reproduce the wanted outputs of such rows, together with
     the term that is added before values are cut off."""
-    size = rows.shape[1]
-    if len(rows) < _ROWS_A_WEIGHT * size or not np.isfinite(rows).all():
+    if len(rows) < _ROWS_A_WEIGHT * rows.shape[1] or not np.isfinite(rows).all():
         return {}
-    ones = np.concatenate([rows, np.ones((len(rows), 1), np.float32)], axis=1)
-    squares = (ones.T @ ones).astype(np.float64)
-    ridge = np.full(size + 1, _RIDGE * np.diagonal(squares)[:-1].mean() + 1e-12)
-    ridge[-1] = 0
-    inverse = np.linalg.inv(squares + np.diag(ridge))
     bias = real_bias(left).astype(np.float32)
     now = np.concatenate([_matrix(left), bias[:, None]], axis=1).T
     low, high = (np.float32(end) - added for end in clamps)
-    aim = wanted
-    for _ in range(_ROUNDS if clamps != _ALL else 1):
+    with np.errstate(over="ignore", invalid="ignore"):  # numbers whose squares float32 cannot hold
+        found = _stepped(now, rows, wanted, (low, high), _ROUNDS if clamps != _ALL else 1)
+    if not np.isfinite(found).all():
+        return {}
+    weight = found[:-1].T.reshape(left.weight.shape).astype(np.float64)
+    return with_weights(left, weight, found[-1].astype(np.float64))
+
+
+def _stepped(
+    now: Float32s,
+    rows: Float32s,
+    wanted: Float32s,
+    ends: tuple[Float32s, Float32s],
+    rounds: int,
+) -> Float32s:
+    """The weights, and below them the bias, after so many least-squares steps towards the wanted
+    outputs, each by what lies between the ends by then."""
+    ones = np.concatenate([rows, np.ones((len(rows), 1), np.float32)], axis=1)
+    squares = (ones.T @ ones).astype(np.float64)
+    ridge = np.full(len(squares), _RIDGE * np.diagonal(squares)[:-1].mean() + 1e-12)
+    ridge[-1] = 0
+    inverse = np.linalg.inv(squares + np.diag(ridge))
+    (low, high), aim = ends, wanted
+    for _ in range(rounds):
         given = ones @ now
         step = inverse @ (ones.T @ (aim - given)).astype(np.float64)
         now = (now + step).astype(np.float32)
         given = ones @ now  # what both cut off is right as it is
         aim = np.where(wanted <= low, np.minimum(given, low), wanted)
         aim = np.where(wanted >= high, np.maximum(given, high), aim)
-    weight = now[:-1].T.reshape(left.weight.shape).astype(np.float64)
-    return with_weights(left, weight, now[-1].astype(np.float64))
+    return now
 
 
 @contextmanager

@@ -8,8 +8,10 @@ import pytest
 from litesmith.anatomy.findings import findings, scheme
 from litesmith.anatomy.footprint import footprint, gzip_bytes, peak_bytes
 from litesmith.ir.build import Builder
+from litesmith.passes.core.layers import layers_of
 from litesmith.passes.core.recipe import apply
 from tests import zoo
+from tests.zoo import noise
 from tests.zoo_float import context, conv
 
 
@@ -124,3 +126,14 @@ def test_a_tidy_model_has_no_findings() -> None:
     assert findings(zoo.residual_int8()) != []  # its RELU can be fused
     assert findings(apply(zoo.residual_int8(), "fuse").model) == []
     assert findings(zoo.hybrid()) == []
+
+
+@pytest.mark.parametrize("options", [{"stride_h": 2, "stride_w": 2}, {"depth": 4}])
+def test_four_bits_without_a_cure_are_not_told(options: dict[str, int]) -> None:
+    """Windows that skip places, and groups of channels, are no fully connected layers."""
+    b = Builder()
+    weight = noise(32, 1, 1, options.pop("depth", 8))
+    model = b.model(b.op("CONV_2D", b.input("x", (1, 6, 5, 8)), weight, noise(32), **options))
+    coarse = apply(model, "quantize(to=w4a8)", context(model)).model
+    assert [layer.weight.dtype for layer in layers_of(coarse.main).values()] == ["int4"]
+    assert not findings(coarse)

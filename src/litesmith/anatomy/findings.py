@@ -206,7 +206,8 @@ def _mended(model: Model) -> Iterator[Finding]:
 
 
 def _four_bits(model: Model) -> Iterator[Finding]:
-    """1×1 convolutions with 4-bit weights, for which no fast kernel exists."""
+    """1×1 convolutions with 4-bit weights, for which no fast kernel exists, and which are fully
+    connected layers at every place."""
     windows = [
         op
         for op, layer in layers_of(model.main).items()
@@ -214,6 +215,10 @@ def _four_bits(model: Model) -> Iterator[Finding]:
         and (layer.data.dtype, layer.weight.dtype) == ("int8", "int4")
         and layer.weight.shape[1:3] == (1, 1)
     ]
+    if windows:  # some skip places, or have channels in groups
+        (connect,) = parse(AS_CONNECTED)
+        left = set(connect.apply(model, Context()).model.main.ops)
+        windows = [op for op in windows if op not in left]
     if windows:
         yield Finding(
             phrase("{kinds} with int4 weights leave XNNPACK", _counted(_kinds(windows))),

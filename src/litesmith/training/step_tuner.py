@@ -74,7 +74,8 @@ class Tuner:
         stage, self._stage = self._stage, self._stage + 1
         model = Fold(float16=True).apply(model, Context()).model
         samples, wanted, aim = self._gathered()
-        sums = shared_sums(model.main, self.original.main)
+        # Without augmentation the original's answers are on record, and its sums are not.
+        sums = [] if self._augment.is_idle else shared_sums(model.main, self.original.main)
         student = Student(
             model,
             origin=origin,

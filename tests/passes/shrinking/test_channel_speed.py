@@ -99,6 +99,23 @@ def test_predicted_times_are_those_of_the_clock() -> None:
             assert times.along(levels, unit)[levels[unit]] == pytest.approx(times.of(levels))
 
 
+def test_what_a_unit_saves_depends_on_its_neighbours_alone() -> None:
+    """Else a choice of widths would ask every op for every unit again after each step."""
+    costs, times = priced()
+    levels = [1] * len(costs)
+    for unit, cost in enumerate(costs):
+        saved, now = times.saved(levels, unit), times.of(levels)
+        for level in range(len(cost)):
+            moved = [*levels[:unit], level, *levels[unit + 1 :]]
+            assert now - saved[level] == pytest.approx(times.of(moved))
+            far = set(range(len(costs))) - times.beside(unit)
+            for other in far:
+                assert np.array_equal(times.saved(moved, other), times.saved(levels, other))
+    assert unit in times.beside(unit) and any(
+        len(times.beside(u)) < len(costs) for u in range(len(costs))
+    )
+
+
 def test_a_search_never_ends_in_what_is_minded_more() -> None:
     costs, times = priced()
 

@@ -112,28 +112,37 @@ def _cheapest(
     """Levels from these on that reach a time: again and again the step that costs least for the
     time that it saves, over several widths at once where only that saves some."""
     levels = list(least)
+    known: dict[int, Float64s] = {}  # by unit, what its levels save
+
+    def saved(unit: int) -> Float64s:
+        if unit not in known:
+            known[unit] = times.saved(levels, unit)
+        return known[unit]
+
     while (now := times.of(levels)) > target:
-        best: tuple[float, int, int] | None = None
-        for unit, cost in enumerate(costs):
-            if unit in fixed or levels[unit] + 1 >= len(cost):
-                continue
-            further = slice(levels[unit] + 1, None)
-            saved = now - times.along(levels, unit)[further]
-            useful = np.minimum(saved, now - target)  # what it saves beyond is no gain
-            paid = np.maximum(cost[further] - cost[levels[unit]], 1e-12)
-            rate = np.where(useful > 0, paid / np.maximum(useful, 1e-9), np.inf)
-            place = int(rate.argmin())
-            step = (float(rate[place]), unit, levels[unit] + 1 + place)
-            best = step if best is None or step < best else best
-        if best is None or not np.isfinite(best[0]):
+        free = [u for u, cost in enumerate(costs) if u not in fixed and levels[u] + 1 < len(cost)]
+        steps = [(*_best_step(costs[u], saved(u), levels[u], now - target), u) for u in free]
+        rate, level, unit = min(steps, key=lambda step: (step[0], step[2]), default=(np.inf, 0, 0))
+        if not np.isfinite(rate):
             raise CannotApply(
                 "prune: with every channel gone that may go, a run is {most} times as fast by the "
                 "times of its ops, not {speedup}; ask for less",
                 number_text(times.whole / now),
                 number_text(speedup),
             )
-        levels[best[1]] = best[2]
+        levels[unit] = level
+        for other in times.beside(unit):
+            known.pop(other, None)
     return _given_back(costs, times, target, levels, fixed)
+
+
+def _best_step(cost: Float64s, saved: Float64s, level: int, wanted: float) -> tuple[float, int]:
+    """The least that a unit pays for the time that is wanted, and the level that does so."""
+    useful = np.minimum(saved[level + 1 :], wanted)  # what it saves beyond is no gain
+    paid = np.maximum(cost[level + 1 :] - cost[level], 1e-12)
+    rate = np.where(useful > 0, paid / np.maximum(useful, 1e-9), np.inf)
+    place = int(rate.argmin())
+    return float(rate[place]), level + 1 + place
 
 
 def _given_back(

@@ -81,13 +81,19 @@ class WidthTimes:
 
     def along(self, levels: Sequence[int], unit: int) -> Float64s:
         """The times of a run with each level of one unit, the others unchanged."""
+        return self.of(levels) - self.saved(levels, unit)
+
+    def saved(self, levels: Sequence[int], unit: int) -> Float64s:
+        """The time that each level of one unit saves, the others unchanged."""
         every = np.arange(len(self._units[unit].levels), dtype=np.float64)
-        now = self.of(levels)
-        before = sum(float(self._op(op, levels)[0]) for op in self._readers[unit])
-        after = np.zeros(len(every))
+        saved = np.zeros(len(every))
         for op in self._readers[unit]:
-            after = after + self._op(op, levels, unit, every)
-        return now - before + after
+            saved = saved + float(self._op(op, levels)[0]) - self._op(op, levels, unit, every)
+        return saved
+
+    def beside(self, unit: int) -> frozenset[int]:
+        """The units whose savings depend on the level of one: those that share an op with it."""
+        return frozenset(other for op in self._readers[unit] for other in self._touched[op])
 
     def _table(self, runs: "Sequence[_Timed]") -> Float64s:
         """A row for each width: the times of ops, scaled to the machine's usual speed. Less work

@@ -26,6 +26,13 @@ import litesmith
 model = litesmith.load("float.tflite")
 litesmith.save(model, "float.tflite")
 """
+GUARDED = """
+import litesmith
+try:
+    litesmith.Session("float.tflite", guarded=True)
+except litesmith.CannotRun as error:
+    print(error)
+"""
 COMMANDS = {
     "inspect": ["inspect", "float.tflite"],
     "targets": ["targets"],
@@ -42,6 +49,8 @@ COMMANDS = {
         "q.tflite",
     ],
     "compare": ["compare", "float.tflite", "q.tflite", "--seconds", "0.05"],
+    "convert": ["convert", "net.onnx", "-o", "net.tflite"],
+    "guarded": ["-c", GUARDED],
     "folder": ["inspect", "."],
     "over itself": ["-c", OVER_ITSELF],
 }
@@ -54,6 +63,11 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]
     litesmith.save(zoo.convnet(), place / "float.tflite")
     shape = zoo.convnet().main.inputs[0].shape
     np.save(place / "data.npy", np.random.default_rng(0).normal(size=(8, *shape[1:])).astype("f4"))
+    helper = pytest.importorskip("onnx.helper")
+    ends = [helper.make_tensor_value_info(name, 1, [1, 4]) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node("Tanh", ["x"], ["y"])], "main", ends[:1], ends[1:])
+    net = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    (place / "net.onnx").write_bytes(net.SerializeToString())
     variables = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)]),
@@ -80,6 +94,8 @@ def test_commands_where_everything_has_another_name(
     assert status == (2 if name == "folder" else 0), text
     if name == "folder":
         assert "is a folder" in text
+    if name == "guarded":
+        assert "shares no memory between processes; leave guarded out" in text
 
 
 @linux

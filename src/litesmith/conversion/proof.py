@@ -10,6 +10,7 @@ from litesmith.ir.edit import exposing, rewrite, with_main
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Model, Op, Tensor
 from litesmith.passes.tidy.axis_order import first, last
+from litesmith.run.guarded import can_share_memory
 from litesmith.run.session import Session
 
 # The loss that float32 is always allowed, relative to an output's largest value.
@@ -264,7 +265,7 @@ def run_model(
 ) -> list[dict[str, Array]]:
     """The outputs of a converted model for each of some inputs, in the order of the source."""
     made: list[dict[str, Array]] = []
-    with Session(model, guarded=True) as session:
+    with Session(model, guarded=can_share_memory()) as session:
         for inputs in samples:
             for name, array in session.inputs.items():
                 given = inputs[name]
@@ -292,7 +293,7 @@ def first_difference(lowered: Model, values: Sequence[str], inputs: Inputs, run:
             high -= 1
             continue
         model = exposing(lowered, [tensors[name]])
-        with Session(model, guarded=True) as session:
+        with Session(model, guarded=can_share_memory()) as session:
             for given, array in session.inputs.items():
                 array[...] = inputs[given]
             session.run()

@@ -41,6 +41,11 @@ Word = dict[str, Any]
 Told = tuple[str, int, int, Sequence[int], str]
 
 
+def can_share_memory() -> bool:
+    """True where two processes can share memory by its descriptor: not on Windows."""
+    return hasattr(socket, "send_fds")
+
+
 class GuardedRunner:
     """A model that runs in a child process."""
 

@@ -262,8 +262,12 @@ class Session:
         return profiler
 
     def _open_guarded(self, signature: str, profile: bool) -> None:
-        from litesmith.run.guarded import GuardedRunner
+        from litesmith.run.guarded import GuardedRunner, can_share_memory
 
+        if not can_share_memory():
+            raise CannotRun(
+                "guarded=True: this system shares no memory between processes; leave guarded out"
+            )
         own = next((op for _, _, op in self.model.ops() if find_op(op.custom)), None)
         if profile or own is not None:
             raise CannotRun(

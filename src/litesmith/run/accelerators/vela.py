@@ -9,7 +9,6 @@ code that may crash, and it prints.
 import csv
 import os
 import re
-import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -22,6 +21,7 @@ from types import MappingProxyType
 from litesmith.errors import BadInput, CannotRun
 from litesmith.installing import install_command
 from litesmith.ir.types import Model
+from litesmith.operating_system import crash_name
 from litesmith.phrases import phrase
 from litesmith.run.core.child_process import run_program
 from litesmith.run.core.placement import (
@@ -105,11 +105,8 @@ def _compile(path: Path, accelerator: str) -> tuple[str, str]:
 
 def _failure(told: str, status: int) -> str:
     """One line on why Vela gave no model."""
-    if status < 0:
-        return phrase(
-            "Vela crashed on the model ({name}), which is a bug of Vela's",
-            signal.Signals(-status).name,
-        )
+    if crash := crash_name(status):
+        return phrase("Vela crashed on the model ({name}), which is a bug of Vela's", crash)
     lines = [line.strip(" -") for line in told.splitlines() if line.strip()]
     errors = [number for number, line in enumerate(lines) if "Error: " in line]
     if not errors:

@@ -42,7 +42,9 @@ def silent(_: object) -> None:
 
 
 def watch(items: Iterable[T], status: Status, progress: Progress) -> Iterator[T]:
-    """The same items, one by one; each one that is taken is counted as done."""
+    """The same items, one by one; the beginning is told, and each item that was taken counts as
+    done."""
+    progress(status)
     for done, item in enumerate(items, 1):
         yield item
         progress(Status(status.what, done, status.of, status.more))

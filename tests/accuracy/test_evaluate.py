@@ -236,7 +236,7 @@ def test_progress_counts_the_samples() -> None:
     seen: list[object] = []
     litesmith.evaluate(scorer(), scores(20), progress=seen.append)
     counted = [one for one in seen if isinstance(one, Status)]
-    assert counted == [Status("scoring", done, 20) for done in range(1, 21)]
+    assert counted == [Status("scoring", done, 20) for done in range(21)]
 
 
 def constant(classes: int = 4) -> Model:

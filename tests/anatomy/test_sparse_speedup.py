@@ -83,7 +83,7 @@ def test_the_lines_say_where_it_breaks_even() -> None:
 def test_the_doctor_names_the_command_that_shows_it() -> None:
     model = layer(0.9, 64, 512, 512)
     found = diagnoses(Patient(model, Target(), profile_ops(model, runs=2), seconds=0.05))
-    (one,) = [d for d in found if "multiply by zeros" in d.what]
+    (one,) = [d for d in found if "1 layer multiplies by zeros" in d.what]
     assert one.command == "litesmith bench MODEL --on cpu:1,cpu:1:litesmith"
     assert one.us is not None and "from " in one.why
     on_ours = Patient(model, Target.parse("cpu:1:litesmith"), None)

@@ -197,7 +197,7 @@ def test_a_size_that_values_decide(target: str) -> None:
             (places,) = session.outputs.values()
             assert places.ravel().tolist() == found
         assert session.copies
-        assert "depend on values" in session.note or target.endswith("reference")
+        assert "depends on values" in session.note or target.endswith("reference")
 
 
 @pytest.mark.parametrize("guess", [(6, 1), (1, 1)])

@@ -99,7 +99,7 @@ def test_progress_is_told() -> None:
     told: list[Status | Note] = []
     measure(list_contenders(zoo.convnet()), Rule(runs=3), told.append, memory=False)
     states = [one.what for one in told if isinstance(one, Status)]
-    assert [text.split(",")[0] for text in states] == ["1 loads", "2 loads", "3 loads"]
+    assert [text.split(",")[0] for text in states] == ["load 1", "load 2", "load 3"]
 
 
 def test_the_evidence_holds_every_sample(model: Path) -> None:

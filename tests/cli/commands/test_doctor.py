@@ -170,7 +170,7 @@ def test_the_recipe_for_an_accelerator_can_be_typed(swishing: Path, target: str)
     assert ("HARD_SWISH" in fit["recipe"]) == (target == "edgetpu")
     assert {one["command"] for one in told["findings"]} == {fit["command"]}
     np.save(swishing.parent / "D.npy", np.random.default_rng(0).normal(size=(8, 8, 8, 3)))
-    words = ["D.npy" if word == "D" else word for word in split(fit["command"])]
+    words = ["D.npy" if word == "DATA" else word for word in split(fit["command"])]
     assert words[:2] == ["litesmith", "apply"]
     done = litesmith(*words[1:], "--trust-data", cwd=swishing.parent)
     assert done.returncode == 0, done.stderr

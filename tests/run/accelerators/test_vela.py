@@ -113,12 +113,16 @@ def test_the_recipe_makes_a_float_model_fit(
 ) -> None:
     placement = vela_place(zoo.convnet())
     assert placement.refused.endswith(RECIPE)
-    places = {"MODEL": tmp_path / "m.tflite", "D": tmp_path / "x.npy", "OUT": tmp_path / "q.tflite"}
+    places = {
+        "MODEL": tmp_path / "m.tflite",
+        "DATA": tmp_path / "x.npy",
+        "OUT.tflite": tmp_path / "q.tflite",
+    }
     save(zoo.convnet(), places["MODEL"])
-    np.save(places["D"], zoo.noise(16, 8, 8, 3))
+    np.save(places["DATA"], zoo.noise(16, 8, 8, 3))
     monkeypatch.setattr("sys.argv", [str(places.get(word, word)) for word in RECIPE.split()])
     assert main._run() == 0
-    assert vela_place(load(places["OUT"])).is_whole
+    assert vela_place(load(places["OUT.tflite"])).is_whole
 
 
 def test_unknown_accelerator() -> None:

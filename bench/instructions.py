@@ -1,9 +1,9 @@
-"""Instructions that one layer executes on AArch64: in our kernels, and in the runtime's.
+"""Counts the instructions that a layer executes on AArch64, in our kernels and in the runtime's.
 
 tools/arm FOLDER --count 'python -m bench.instructions'
 
-An emulator counts them (tools/arm_count.c). Loads, products and branches count alike, so this is
-no time: a core may begin several instructions at once, and waits for memory.
+The emulator's plugin counts them (tools/arm_count.c). Loads, products and branches count alike, so
+the counts are not times: a core may begin several instructions at once, and waits for memory.
 """
 
 import ctypes
@@ -24,18 +24,19 @@ from litesmith.passes.core.recipe import apply
 from tests.kernels import test_layer_kernels, test_sparse_int8_kernels, test_sparse_kernels
 from tests.kernels.one_op import numbers, whole
 
-MARK = 90001  # no system has a call of that number: tools/arm_count.c answers it
-RUNTIME, COMPILED = "libLiteRt", ""  # where code is: in the runtime's library, in memory alone
+MARK = 90001  # the system call that tools/arm_count.c answers; no system has one of that number
+RUNTIME = "libLiteRt"  # the library whose instructions are the runtime's
+COMPILED = ""  # code that no file holds: numba's
 RUNS = 3
 
 
 class Layer(NamedTuple):
-    """A layer, and how it may run."""
+    """A layer as a model for the runtime, and as a program of our kernels."""
 
     name: str
     model: Model
     program: Program
-    other: tuple[str, Model] | None = None  # another form of the same, for the runtime
+    other: tuple[str, Model] | None = None  # another form of the layer, for the runtime
 
 
 def int16x8() -> Iterator[Layer]:
@@ -78,7 +79,7 @@ def sparse_layers() -> Iterator[Layer]:
 
 
 def code(name: str) -> list[tuple[int, int]]:
-    """Where the instructions of a library are; of none, those in memory alone."""
+    """The address ranges of a library's code; with no name, of code that no file holds."""
     found: list[tuple[int, int]] = []
     for line in Path("/proc/self/maps").read_text().splitlines():
         ends, rights, _, _, _, *path = line.split()
@@ -89,7 +90,7 @@ def code(name: str) -> list[tuple[int, int]]:
 
 
 def count(name: str) -> int:
-    """Instructions executed there since the last time."""
+    """Instructions of that code executed since the last call."""
     told = Path(os.environ["LITESMITH_COUNT"])
     total = 0
     for first, end in code(name):
@@ -99,7 +100,7 @@ def count(name: str) -> int:
 
 
 def counted(run: Callable[[], object], names: tuple[str, ...]) -> float:
-    """Instructions of one run, in these places."""
+    """Instructions that one run executes, on average, in the code of these names."""
     run()
     for name in names:
         count(name)

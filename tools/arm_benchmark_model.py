@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A stand-in for TensorFlow Lite's `benchmark_model` where only Python's wheel is at hand.
+"""A stand-in for TensorFlow Lite's `benchmark_model`, for a machine with only the Python wheel.
 
-It takes the flags that litesmith passes, opens and runs the model in the same runtime, and tells
-the times in the program's own words.
+It takes the flags that litesmith passes, opens and runs the model in the same runtime, and prints
+the times in the words of `benchmark_model`.
 """
 
 import sys
@@ -49,7 +49,7 @@ def main() -> int:
 
 
 def fill(interpreter: Interpreter) -> None:
-    """Numbers of some kind in every input: small ones where they may be indices."""
+    """Fills every input with random numbers: small integers, since those may be indices."""
     random = np.random.default_rng(0)
     for detail in interpreter.get_input_details():
         kind = np.dtype(detail["dtype"])
@@ -59,7 +59,7 @@ def fill(interpreter: Interpreter) -> None:
 
 
 def runs_of(interpreter: Interpreter, count: int, seconds: float) -> list[float]:
-    """Microseconds of so many runs at the least, for so long at the least."""
+    """The microseconds of each run: at least `count` runs, for at least `seconds`."""
     times: list[float] = []
     while len(times) < count or sum(times) < seconds * 1e6:
         start = perf_counter_ns()

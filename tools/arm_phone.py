@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""An `adb` with one phone behind it: the emulated AArch64 root of `tools/arm`.
+"""A stand-in for `adb` whose one phone is the emulated AArch64 root of `tools/arm`.
 
     tools/arm_phone.py FOLDER BIN          writes BIN/adb, and the phone's programs into the root
     PATH=BIN:$PATH litesmith bench model.tflite --on adb://emulated/cpu:1
 
-What litesmith does to a phone happens there: models are pushed, found again by their digest, opened
-and run by the runtime for AArch64. The phone's shell is Debian's, its `getprop` a few lines, and
-its `benchmark_model` a stand-in, `tools/arm_benchmark_model.py`. Times are the emulator's.
+Models are pushed to the root, found again by their digest, opened and run there by the runtime for
+AArch64. The phone's shell is Debian's, `getprop` is a short shell script, and `benchmark_model` is
+`tools/arm_benchmark_model.py`. Times are the emulator's.
 """
 
 import shlex
@@ -50,7 +50,7 @@ def main() -> int:
 
 
 def prepare(folder: Path, programs: Path) -> int:
-    """Writes the `adb`; the phone's own programs go into the root."""
+    """Writes `adb` into a folder, and the phone's programs into the root."""
     programs.mkdir(parents=True, exist_ok=True)
     words = [sys.executable, str(Path(__file__).resolve()), str(folder), "adb"]
     write(programs / "adb", f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
@@ -69,12 +69,13 @@ def write(path: Path, text: str) -> None:
 
 
 def shell(folder: Path, command: str) -> int:
-    """Both streams and the status, as adb hands them on."""
+    """Runs a command in the root; passes on its output and its status, as adb does."""
     words = [HERE / "arm", folder, "--shell", command]
     return subprocess.run(words, stdin=subprocess.DEVNULL, check=False).returncode
 
 
 def push(source: str, destination: Path) -> int:
+    """Copies a file into the root."""
     try:
         shutil.copyfile(source, destination)
     except OSError as error:

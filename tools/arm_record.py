@@ -1,7 +1,7 @@
-"""A plugin of pytest that `tools/arm` runs with: each test is on record as soon as it ends.
+"""The pytest plugin of `tools/arm`: it records each test when it begins and when it ends.
 
-A part can be stopped, or crash, at any test: what ended is known, what ran then too, and the next
-run begins behind it.
+So a run can be stopped, or crash, in any test: the record says which tests have ended and which
+one was running, and the next run goes on from there.
 """
 
 import json
@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-RECORD = Path(os.environ["LITESMITH_ARM_RECORD"])  # a line for each fact
-DONE = Path(os.environ["LITESMITH_ARM_DONE"])  # names of tests that are not run again
+RECORD = Path(os.environ["LITESMITH_ARM_RECORD"])  # one line of JSON for each fact
+DONE = Path(os.environ["LITESMITH_ARM_DONE"])  # the names of tests to leave out, one in a line
 
 
 def _tell(**facts: object) -> None:
@@ -24,7 +24,7 @@ def _file(name: str) -> str:
 
 
 def _why(report: pytest.TestReport | pytest.CollectReport) -> str:
-    """The reason of a skip, the last line of a failure."""
+    """The reason of a skip, or the message of a failure."""
     if isinstance(report.longrepr, tuple):
         return str(report.longrepr[2]).removeprefix("Skipped: ")
     if hasattr(report, "wasxfail"):
@@ -40,11 +40,11 @@ def pytest_collectreport(report: pytest.CollectReport) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    # By now `-m` and the rest have chosen: these are the tests that a file has here.
+    # This hook runs last, after `-m` has deselected tests: the rest are the tests of each file.
     names = [item.nodeid for item in items]
     for file in dict.fromkeys(map(_file, names)):
         _tell(file=file, tests=[name for name in names if _file(name) == file])
-    done = set(DONE.read_text().splitlines()) if DONE.exists() else set[str]()
+    done = set(DONE.read_text().splitlines())
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid in done])
     items[:] = [item for item in items if item.nodeid not in done]
 
@@ -54,7 +54,7 @@ def pytest_runtest_logstart(nodeid: str) -> None:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """One line for what a test did, and one more where what follows it fails."""
+    """Records how the test itself ended, and a failure or a skip of its fixtures."""
     if report.when == "call" or not report.passed:
         seconds = round(report.duration, 1)
         _tell(test=report.nodeid, outcome=report.outcome, why=_why(report), seconds=seconds)

@@ -118,8 +118,8 @@ def in_runtime(model: Model) -> float:
 
 
 def main() -> None:
-    print(f"{cpu_name()}; instructions for a product (MAC)\n")
-    print("| layer | ours | the runtime | times fewer |\n|---|---|---|---|")
+    print(f"{cpu_name()}; instructions for each MAC\n")
+    print("| layer | ours | the runtime | runtime ÷ ours |\n|---|---|---|---|")
     for layer in (*int16x8(), *sparse_layers()):
         (op,) = layer.model.main.ops
         port, macs = layer.model.main.inputs[0], op_macs(op)

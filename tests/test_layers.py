@@ -15,6 +15,7 @@ ROOT = Path(litesmith.__file__).parent
 # room inside a room is named with both.
 ROOMS = (
     ("cli",),
+    ("cli.commands",),
     ("cli.text",),
     ("cli.options",),
     ("front",),

@@ -1,7 +1,7 @@
 """The command line: words in, words out.
 
 call.py             how every command works: a public function called, its result printed
-commands.py         the table of commands: what can be typed, and what prints the result
+commands/           the table of commands: what can be typed, and what prints the result
 completion.py       completion in the shell
 convert_sources.py  sources of other tools, converted before a command sees them
 guard.py            a command runs in a child process, which this one watches over

@@ -1,7 +1,8 @@
 """Options that several commands have, each declared once; none of them needs more than a parser.
 
-What one command alone has stands in its row. Values that help shows are those of the rooms below,
-which a test compares: importing them here would make every `--help` wait for numpy.
+What one command alone has stands in its row, and so does the help of an option that means something
+else in each command. Values that help shows are those of the rooms below, which a test compares:
+importing them here would make every `--help` wait for numpy.
 """
 
 from dataclasses import replace
@@ -45,6 +46,13 @@ OUT_FILE = option(
     required=True,
     help="The .tflite file to write.",
 )
+OUT_FOLDER = option(
+    "-o", "--output", argument="out", metavar="DIR", kind=Path, help="Folder to write."
+)
+OVERLAY = option("--overlay", metavar="FILE.json", kind=Path, help="")
+PAGE = option(
+    "--page", metavar="FILE.html", kind=Path, help="Page to write: the result and the graph."
+)
 
 SHAPE = option(
     "--shape",
@@ -53,6 +61,7 @@ SHAPE = option(
     to_function=False,
     help="Use the model with an input of these sizes; once for each input.",
 )
+OWN_SHAPE = replace(SHAPE, to_function=True)  # of a function that takes sizes itself
 
 # Data.
 
@@ -65,6 +74,10 @@ DATA = option(
 )
 EVAL = option(
     "--eval", metavar="D2", is_place=True, help="Data to score the model and the result on."
+)
+AGAINST = option("--against", metavar="REF", kind=Path, help="")
+CALIBRATE = option(
+    "--calibrate", metavar="D2", is_place=True, help="", show_default="a fifth of --data"
 )
 SAMPLES = option(
     "--samples",
@@ -171,6 +184,18 @@ CORES = option(
     "--cores",
     metavar="CORES",
     help="Cores to run on: big, little, or numbers such as 0-3. [any]",
+)
+BOARD = (
+    option("--fits", metavar="BOARD", help="A board of the table: does the model fit it?"),
+    option("--ram", metavar="SIZE", help="RAM that the arena may take, as in 256K."),
+    option("--flash", metavar="SIZE", help="Flash that model and kernels may take, as in 1M."),
+)
+OVERLAP = option(
+    "--overlap",
+    metavar="none|reference",
+    default="none",
+    help="reference: write a layer's output over its input, right with the reference kernels "
+    "alone.",
 )
 ENGINE = option(
     "--engine",

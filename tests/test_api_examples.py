@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 
 import litesmith
 from litesmith.evidence.json_schema import Schema
-from litesmith.front.printed_json import schema_of_printed, schema_of_record
+from litesmith.front.printed_json.schemas import schema_of_printed, schema_of_record
 from tests.docs_folder import write_folder
 
 NAMES = [name for name in litesmith.__all__ if name != "__version__"]

@@ -19,6 +19,7 @@ ROOMS = (
     ("cli.text",),
     ("cli.options",),
     ("front",),
+    ("front.printed_json",),
     ("pages",),
     ("pages.graph",),
     ("pages.sections",),

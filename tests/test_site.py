@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from litesmith.cli.commands import COMMANDS
-from litesmith.front.printed_json import PRINTED, RECORDS
+from litesmith.front.printed_json.schemas import PRINTED, RECORDS
 from tests.slowness import patient
 
 ROOT = Path(__file__).parents[1]

@@ -15,7 +15,12 @@ from litesmith.cli.options.declare import Option, make_click
 from litesmith.cli.options.examples import EXAMPLES
 from litesmith.cli.options.panels import PANELS, place_of
 from litesmith.cli.options.topics import GROUPS, TOPICS
-from litesmith.front.printed_json import PRINTED, RECORDS, schema_of_printed, schema_of_record
+from litesmith.front.printed_json.schemas import (
+    PRINTED,
+    RECORDS,
+    schema_of_printed,
+    schema_of_record,
+)
 
 _ERRORS = ("BadInput", "BadModel", "CannotApply", "CannotRun", "LitesmithError")
 

@@ -8,7 +8,12 @@ from jsonschema import Draft202012Validator
 from litesmith.cli.commands import COMMANDS
 from litesmith.errors import BadInput
 from litesmith.evidence.folder import RECORDS as FOLDERS
-from litesmith.front.printed_json import PRINTED, RECORDS, schema_of_printed, schema_of_record
+from litesmith.front.printed_json.schemas import (
+    PRINTED,
+    RECORDS,
+    schema_of_printed,
+    schema_of_record,
+)
 from tests.cli.test_cli import litesmith
 
 

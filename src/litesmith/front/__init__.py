@@ -14,7 +14,7 @@ gate.py            `gate` and `update_baseline`: is a model worse than its basel
 given_data.py      data as a user hands it over: opened, checked, described
 made_model.py      what functions that make a model share: where the result goes, what is told of it
 notebook.py        how a notebook shows a model
-printed_json.py    what `--json` prints and files keep, as types and schemas
+printed_json/      what `--json` prints and files keep, as types and schemas
 profile.py         `profile`: time per op, traces
 quantize.py        `quantize`: a scheme and an effort, applied and checked on the written file
 recipe_job.py      a recipe that may train, carried out: data opened, result written, records kept

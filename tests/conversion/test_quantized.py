@@ -486,6 +486,35 @@ def test_codes_that_are_moved_keep_their_meaning(name: str, dtype: str, tmp_path
     assert same(model, {"x": numbers(1, 4, 6, 6)}, tmp_path).main.ops
 
 
+MOVED_FROM = {
+    "codes of the source": ("q", ["q"]),
+    "codes of the source twice": ("q", ["q", "q"]),
+    "an input": ("c", ["c", "c"]),
+}
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("name", MOVED_FROM)
+def test_codes_that_are_moved_before_they_are_picked_from(
+    name: str, dtype: str, tmp_path: Path
+) -> None:
+    scale, zero = scale_for(-300, 290, dtype)  # a step far from 1
+    first, parts = MOVED_FROM[name]
+    nodes = [
+        node("QuantizeLinear", "x s z", "q"),
+        node("Transpose", first, "turned", perm=[0, 1, 3, 2]),
+        node("Concat", " ".join(["turned", *parts]), "joined", axis=1),
+        node("MaxPool", "joined", "m", kernel_shape=[2, 2]),
+        node("Transpose", "m", "back", perm=[0, 1, 3, 2]),
+        node("DequantizeLinear", "back s z", "y"),
+    ]
+    inputs = [("x", F, (1, 2, 6, 6)), ("c", np.dtype(dtype), (1, 2, 6, 6))]
+    constants = {"s": np.array(scale), "z": zero}
+    model = onnx_model(nodes, inputs, [("y", F, None)], constants)
+    given = {"x": numbers(1, 2, 6, 6) * 90, "c": (numbers(1, 2, 6, 6) * 40 + 60).astype(dtype)}
+    assert same(model, given, tmp_path).main.ops
+
+
 def test_a_scale_without_end_is_named(tmp_path: Path) -> None:
     constants = {"s": np.array(np.inf, F), "z": np.array(0, np.int8)}
     nodes = [node("QuantizeLinear", "x s z", "q"), node("DequantizeLinear", "q s z", "y")]

@@ -15,6 +15,7 @@ from litesmith.conversion.core.lowering import Lowering, Rule, Unsupported
 from litesmith.conversion.core.source import Node, Setting
 from litesmith.conversion.rules.shapes import positive
 from litesmith.conversion.rules.values import clamp, like
+from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Quant, Tensor, constant_numbers
 from litesmith.phrases import phrase
 
@@ -185,18 +186,44 @@ def to_numbers(
         numbers = ((values.astype(np.int64) - points) * steps.astype(np.float32)).astype(np.float32)
         kept = quant if values.dtype.itemsize == 1 else None
         return replace(lower.const(numbers), quant=kept)
-    if quant is not None and not quant.per_channel and _has_kernel(codes.dtype, zeros):
-        if _meaning(lower, codes) is None:
-            lower.quants[codes] = quant
-        if same_quant(_meaning(lower, codes), quant):
-            version = {"int8": 2, "int16": 3}.get(codes.dtype, 1)
-            return lower.builder.op("DEQUANTIZE", codes, version=version)
+    has_kernel = quant and not quant.per_channel and _has_kernel(codes.dtype, zeros)
+    if quant and has_kernel and _tell(lower, codes, quant):
+        version = {"int8": 2, "int16": 3}.get(codes.dtype, 1)
+        return lower.builder.op("DEQUANTIZE", codes, version=version)
     shift = lower.const(points.astype(np.float32))
     return _computed_numbers(lower, codes, lower.const(steps), shift)
 
 
 def _meaning(lower: Lowering, codes: Tensor) -> Quant | None:
     return codes.quant or lower.quants.get(codes)
+
+
+def _told(lower: Lowering, codes: Tensor) -> list[Quant]:
+    """What codes stand for, and, where nobody has said, what those do that they were moved from."""
+    quant = _meaning(lower, codes)
+    sources = () if quant else _moved_from(lower, codes)
+    return [quant] if quant else [found for source in sources for found in _told(lower, source)]
+
+
+def _tell(lower: Lowering, codes: Tensor, quant: Quant) -> bool:
+    """Has codes, and those that they were moved from, stand for numbers: ops that move codes have
+    one scale. False where some of them stand for other numbers already."""
+    if not all(same_quant(told, quant) for told in _told(lower, codes)):
+        return False
+    sources = () if _meaning(lower, codes) else _moved_from(lower, codes)
+    for source in sources:
+        _tell(lower, source, quant)
+    if codes.quant is None:
+        lower.quants[codes] = quant
+    return True
+
+
+def _moved_from(lower: Lowering, codes: Tensor) -> list[Tensor]:
+    ops = reversed(lower.builder.ops)
+    writer = next((op for op in ops if codes in op.outputs), None)
+    if writer is None or OPS[writer.kind].scale != "same":
+        return []
+    return [t for t in writer.inputs if t and t.dtype == codes.dtype and not t.is_const]
 
 
 def _computed_numbers(lower: Lowering, codes: Tensor, scale: Tensor, zero: Tensor | None) -> Tensor:
@@ -403,7 +430,7 @@ def _on_codes(rule: Rule) -> Rule:
         codes = lower.first(node)
         if codes.dtype not in ("int8", "uint8") or codes.is_const:
             return rule(lower, node)
-        quant = _meaning(lower, codes) or Quant.of(1.0, 0)
+        quant = next(iter(_told(lower, codes)), Quant.of(1.0, 0))
         scale, zero = lower.const(quant.scale), lower.const(quant.zero_point.astype(codes.dtype))
         numbers = to_numbers(lower, codes, scale, zero)
         name = f"{node.place}/numbers"

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import litesmith
+from litesmith.cli.text.convert_text import print_converted
 from litesmith.errors import BadInput, BadModel, CannotApply
 from tests.cli.typed import run_command
 from tests.conversion.beside_onnx import onnx, onnx_model
@@ -91,6 +92,28 @@ def test_sizes_that_cannot_stay_free_are_asked_for(tmp_path: Path) -> None:
         litesmith.convert(source, shape="x=1,4,4,6")
     with pytest.raises(BadInput, match="no such input; it has x"):
         litesmith.convert(source, shape="z=1,3,4,6")
+
+
+def test_a_size_that_no_guess_fits_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes = [node("Reshape", ["x", "shape"], ["r"]), node("Relu", ["r"], ["y"])]
+    constants = {"shape": np.array([1, 9, 64])}
+    inputs, outputs = [("x", "float32", ["n", "length"])], [("y", "float32", [1, 9, 64])]
+    source = written(onnx_model(nodes, inputs, outputs, constants), tmp_path)
+    refused = litesmith.convert(source)
+    assert not refused.is_as_asked
+    print_converted(refused)
+    told = " ".join(capsys.readouterr().out.split())
+    assert "do not fill the shape (1, 9, 64)" in told and "give them: --shape x=1,224" in told
+    assert litesmith.convert(source, shape="x=1,576").is_as_asked
+
+
+def test_sizes_are_not_asked_for_where_no_size_would_help(tmp_path: Path) -> None:
+    nodes = [node("Unheard", ["x"], ["y"], domain="own")]
+    inputs, outputs = [("x", "float32", ["n", "length"])], [("y", "float32", [1])]
+    refused = litesmith.convert(written(onnx_model(nodes, inputs, outputs), tmp_path))
+    assert not refused.is_as_asked and not refused.notes
 
 
 def text_net():

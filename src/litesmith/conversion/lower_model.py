@@ -198,9 +198,26 @@ def with_sizes(source: SourceModel, given: Sizes, constants: Mapping[str, Array]
         guess, batch = dict.fromkeys(symbols, 1), set(symbols)
         single = lowered(source, _sized(source, given, guess), constants)
         if single.model is None:
-            return base
+            return _with_advice(base, source, given)
         base = single
     return _freed(source, base, guess, given, constants, batch)
+
+
+def _with_advice(base: Lowered, source: SourceModel, given: Sizes) -> Lowered:
+    """Adds how to give the sizes that are free, where a node of a known kind may want others."""
+    if not any(left.kind in RULES for left in base.left):
+        return base
+    told = [
+        phrase(
+            "input {name!r} leaves sizes free, and those that were tried may not fit; give them: "
+            "--shape {example}",
+            value.name,
+            _example(value),
+        )
+        for value in source.graph.inputs
+        if value.name not in given and any(isinstance(s, str) for s in value.sizes or ())
+    ]
+    return replace(base, notes=(*base.notes, *told))
 
 
 def _spread(source: SourceModel, given: Sizes, constants: Mapping[str, Array]) -> Sizes:

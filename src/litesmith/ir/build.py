@@ -98,7 +98,13 @@ class Builder:
         op = self._op(kind, inputs, version, options)
         shapes = _shapes(shape) or infer_shapes(kind, op.inputs, op.options)
         if shapes is None:
-            raise BadInput("the shape of {kind} is not known from its inputs; give one", kind)
+            sizes = " ".join(f"[{','.join(map(str, t.shape))}]" for t in op.inputs if t is not None)
+            raise BadInput(
+                "the shape of {kind} is not known from its inputs {sizes}; give one, or other "
+                "inputs",
+                kind,
+                sizes or "[]",
+            )
         dtypes = output_dtypes(kind, op.inputs, op.options, len(shapes))
         outputs = tuple(
             Tensor(name or self.next_name(kind.lower()), s, dtype or d, quant=quant)

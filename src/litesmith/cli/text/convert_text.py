@@ -15,11 +15,12 @@ def print_converted(result: Converted) -> None:
     show.line(phrase("{source}: {sentence}", result.source, result.sentence), "bold")
     if result.made is None:
         _print_left(result)
-        return
     if result.turned:
         show.line(phrase("channels last now: {names}", ", ".join(sorted(result.turned))))
     for note in result.notes:
         show.line(note)
+    if result.made is None:
+        return
     _print_differences(result)
     if result.out is not None:
         show.line("next:")

@@ -2,7 +2,9 @@
 
 import csv
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -45,8 +47,11 @@ def test_an_input_file_is_never_changed(model: Path, option: str) -> None:
 def test_modules_of_the_current_folder_are_not_run(model: Path, tmp_path: Path) -> None:
     """By the installed command, as `python -m` itself would run them."""
     (tmp_path / "random.py").write_text("raise SystemExit(3)")
-    command = [Path(sys.executable).with_name("litesmith"), "bench", model, "--runs", "2"]
-    child = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    places = Path(sys.executable).parent, os.environ["PATH"]  # beside Python, else where users look
+    command = shutil.which("litesmith", path=os.pathsep.join(map(str, places)))
+    assert command, places
+    words = [command, "bench", model, "--runs", "2"]
+    child = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert child.returncode == 0, child.stderr
 
 

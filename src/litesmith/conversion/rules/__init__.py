@@ -21,4 +21,5 @@ selection.py       values chosen by a condition, by their size, by their overlap
 shapes.py          moving, cutting, joining
 signals.py         spectra and windows
 values.py          elementwise operators
+windows.py         the windows of convolutions and pools
 """

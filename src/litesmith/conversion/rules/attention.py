@@ -6,9 +6,10 @@ import numpy as np
 
 from litesmith.conversion.core.lowering import Lowering, Rule, Unsupported
 from litesmith.conversion.core.source import Node
-from litesmith.conversion.rules.layers import convolved
+from litesmith.conversion.rules.layers import Filters, convolve
 from litesmith.conversion.rules.shapes import cut_out, padded, wrapped
 from litesmith.conversion.rules.values import like
+from litesmith.conversion.rules.windows import Window
 from litesmith.ir.types import Tensor, constant_numbers
 
 # Steps of a recurrence that are written out one after another.
@@ -258,7 +259,8 @@ def causal_conv(lower: Lowering, node: Node) -> tuple[Tensor, Tensor]:
         whole = padded(lower, x, [(0, 0), (0, 0), (reach, 0)])
     else:
         whole = lower.op("CONCATENATION", past, x, axis=2) if reach else x
-    made = convolved(lower, whole, weight, bias, [1], [1], [(0, 0)], x.shape[1])
+    window = Window(weight.shape[2:], [1], [1], [(0, 0)])
+    made = convolve(lower, whole, Filters(weight, bias, x.shape[1]), window)
     if node.word("activation", "none") in ("silu", "swish"):
         made = lower.op("MUL", made, lower.op("LOGISTIC", made))
     size = whole.shape[2]

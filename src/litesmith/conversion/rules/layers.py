@@ -1,135 +1,75 @@
-"""Rules for convolutions, and the windows that pools have too."""
+"""Rules for convolutions."""
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from litesmith.conversion.core.lowering import Lowering, Rule, Unsupported
 from litesmith.conversion.core.source import Node
 from litesmith.conversion.rules.shapes import cut_out, padded
+from litesmith.conversion.rules.windows import Window, add_frame, read_window, same_frame
 from litesmith.ir.types import Tensor
 
-_NAMES = ("h", "w")
-
-Frame = list[tuple[int, int]]
+_AXES = ("d", "h", "w")
 
 
-def window(
-    node: Node, sizes: Sequence[int], kernel: Sequence[int]
-) -> tuple[list[int], list[int], Frame]:
-    """Strides, dilations and the frame of a window, as the node says it."""
-    count = len(sizes)
-    strides = list(node.integers("strides", [1] * count))
-    dilations = list(node.integers("dilations", [1] * count))
-    pads = node.integers("pads", [0] * (2 * count))
-    if min(*kernel, *strides, *dilations, 1) < 1:
-        raise Unsupported(
-            "its window of {kernel} with strides {strides} makes no sense; the file is damaged",
-            kernel,
-            strides,
-        )
-    how = node.word("auto_pad", "NOTSET")
-    if how in ("SAME_UPPER", "SAME_LOWER"):
-        frame: Frame = []
-        for size, k, s, d in zip(sizes, kernel, strides, dilations, strict=True):
-            total = max((-(-size // s) - 1) * s + (k - 1) * d + 1 - size, 0)
-            less = total // 2
-            frame.append((less, total - less) if how == "SAME_UPPER" else (total - less, less))
-        return strides, dilations, frame
-    if how == "VALID":
-        return strides, dilations, [(0, 0)] * count
-    return strides, dilations, [(pads[i], pads[i + count]) for i in range(count)]
+class Filters(NamedTuple):
+    """What a convolution multiplies by: weights O, I, spatial …, in groups, and adds."""
 
-
-def is_same(
-    sizes: Sequence[int],
-    kernel: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    frame: Frame,
-) -> bool:
-    """True where LiteRT's SAME padding is this frame."""
-    for size, k, s, d, (before, after) in zip(
-        sizes, kernel, strides, dilations, frame, strict=True
-    ):
-        total = max((-(-size // s) - 1) * s + (k - 1) * d + 1 - size, 0)
-        if (before, after) != (total // 2, total - total // 2):
-            return False
-    return True
-
-
-def framed(lower: Lowering, x: Tensor, frame: Frame, filling: Tensor | None = None) -> Tensor:
-    """A tensor N, spatial …, C in a frame."""
-    return padded(lower, x, [(0, 0), *frame, (0, 0)], "constant", filling)
+    weight: Tensor
+    bias: Tensor | None
+    groups: int
 
 
 def conv(lower: Lowering, node: Node) -> Tensor:
     x, weight, bias = lower.inputs(node, 3)[:3]
     x, weight = lower.need(x), lower.need(weight)
-    kernel = weight.shape[2:]
-    strides, dilations, frame = window(node, x.shape[2:], kernel)
-    return convolved(lower, x, weight, bias, strides, dilations, frame, node.integer("group", 1))
+    window = read_window(node, x.shape[2:], weight.shape[2:])
+    return convolve(lower, x, Filters(weight, bias, node.integer("group", 1)), window)
 
 
-def convolved(
-    lower: Lowering,
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    frame: Frame,
-    groups: int,
-) -> Tensor:
-    """A convolution in the source's order: N, C, spatial …; weights O, I, spatial …"""
+def convolve(lower: Lowering, x: Tensor, filters: Filters, window: Window) -> Tensor:
+    """A convolution in the source's order: N, C, spatial …"""
     rank = len(x.shape)
+    weight, bias, groups = filters
     if x.dtype != "float32":
-        whole = convolved(
-            lower,
-            lower.cast(x, "float32"),
-            lower.cast(weight, "float32"),
-            bias and lower.cast(bias, "float32"),
-            strides,
-            dilations,
-            frame,
-            groups,
-        )
-        return lower.cast(whole, x.dtype)
+        x_float, weight = lower.cast(x, "float32"), lower.cast(weight, "float32")
+        filters = Filters(weight, bias and lower.cast(bias, "float32"), groups)
+        return lower.cast(convolve(lower, x_float, filters, window), x.dtype)
     last = lower.channels_last(x)
     if rank == 3:  # a line is an image of height 1
         last = lower.reshape(last, (last.shape[0], 1, *last.shape[1:]))
         weight = lower.reshape(weight, (*weight.shape[:2], 1, weight.shape[2]))
-        strides, dilations, frame = [1, *strides], [1, *dilations], [(0, 0), *frame]
+        filters = filters._replace(weight=weight)
+        _, strides, dilations, frame = window
+        window = Window(weight.shape[2:], [1, *strides], [1, *dilations], [(0, 0), *frame])
     if rank == 5:
-        made = _conv_3d(lower, last, weight, bias, strides, dilations, frame, groups)
-        return lower.channels_first(made)
+        return lower.channels_first(_conv_3d(lower, last, filters, window))
     if rank not in (3, 4):
         raise Unsupported("a convolution over {count} dimensions; LiteRT has 1, 2 and 3", rank - 2)
-    made = _conv_2d(lower, last, weight, bias, strides, dilations, frame, groups)
+    made = _conv_2d(lower, last, filters, window)
     if rank == 3:
         made = lower.reshape(made, (made.shape[0], *made.shape[2:]))
     return lower.channels_first(made)
 
 
-def _conv_2d(
-    lower: Lowering,
-    last: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    frame: Frame,
-    groups: int,
-) -> Tensor:
-    kernel, channels = weight.shape[2:], last.shape[-1]
-    same = is_same(last.shape[1:3], kernel, strides, dilations, frame)
-    if not same:
-        last = framed(lower, last, frame)
-    options: dict[str, Any] = {"padding": "SAME" if same else "VALID"}
-    for name, stride, dilation in zip(_NAMES, strides, dilations, strict=True):
+def _options(window: Window, padding: str) -> dict[str, Any]:
+    """The window as LiteRT's ops have it among their options."""
+    options: dict[str, Any] = {"padding": padding}
+    names = _AXES[-len(window.kernel) :]
+    for name, stride, dilation in zip(names, window.strides, window.dilations, strict=True):
         options |= {f"stride_{name}": stride, f"dilation_{name}_factor": dilation}
+    return options
+
+
+def _conv_2d(lower: Lowering, last: Tensor, of: Filters, window: Window) -> Tensor:
+    weight, bias, groups = of
+    channels, is_same = last.shape[-1], window.frame == same_frame(window, last.shape[1:3])
+    if not is_same:
+        last = add_frame(lower, last, window.frame)
+    options = _options(window, "SAME" if is_same else "VALID")
     if bias is None:
         bias = lower.const(np.zeros(weight.shape[0], np.float32))
     if groups > 1 and groups == channels:
@@ -141,9 +81,8 @@ def _conv_2d(
     filters = lower.transpose(weight, (0, 2, 3, 1))
     if groups == 1 or filters.is_const:  # the kernel finds the groups by the filters' depth
         return lower.op("CONV_2D", last, filters, bias, **options)
-    parts = lower.ops("SPLIT", np.array(3, np.int32), last, num_splits=groups)
-    pieces = lower.ops("SPLIT", np.array(0, np.int32), filters, num_splits=groups)
-    offsets = lower.ops("SPLIT", np.array(0, np.int32), bias, num_splits=groups)
+    parts = _split(lower, last, 3, groups)
+    pieces, offsets = _split(lower, filters, 0, groups), _split(lower, bias, 0, groups)
     made = [
         lower.op("CONV_2D", p, f, b, **options)
         for p, f, b in zip(parts, pieces, offsets, strict=True)
@@ -151,28 +90,21 @@ def _conv_2d(
     return lower.op("CONCATENATION", *made, axis=3)
 
 
-def _conv_3d(
-    lower: Lowering,
-    last: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    frame: Frame,
-    groups: int,
-) -> Tensor:
-    last = framed(lower, last, frame)
-    filters = lower.transpose(weight, (2, 3, 4, 1, 0))
-    options: dict[str, Any] = {"padding": "VALID"}
-    for name, stride, dilation in zip(("d", *_NAMES), strides, dilations, strict=True):
-        options |= {f"stride_{name}": stride, f"dilation_{name}_factor": dilation}
+def _conv_3d(lower: Lowering, last: Tensor, of: Filters, window: Window) -> Tensor:
+    weight, bias, groups = of
+    last = add_frame(lower, last, window.frame)
+    filters, options = lower.transpose(weight, (2, 3, 4, 1, 0)), _options(window, "VALID")
     if groups == 1:
         return lower.op("CONV_3D", last, filters, bias, **options)
-    parts = lower.ops("SPLIT", np.array(4, np.int32), last, num_splits=groups)
-    pieces = lower.ops("SPLIT", np.array(4, np.int32), filters, num_splits=groups)
+    parts, pieces = _split(lower, last, 4, groups), _split(lower, filters, 4, groups)
     made = [lower.op("CONV_3D", p, f, None, **options) for p, f in zip(parts, pieces, strict=True)]
     joined = lower.op("CONCATENATION", *made, axis=4)
     return joined if bias is None else lower.op("ADD", joined, bias)
+
+
+def _split(lower: Lowering, x: Tensor, axis: int, count: int) -> Sequence[Tensor]:
+    """Equal parts of a tensor along an axis."""
+    return [x] if count == 1 else lower.ops("SPLIT", np.array(axis, np.int32), x, num_splits=count)
 
 
 def conv_transpose(lower: Lowering, node: Node) -> Tensor:
@@ -201,9 +133,8 @@ def conv_transpose(lower: Lowering, node: Node) -> Tensor:
     else:
         wanted = tuple(full[i] + extra[i] - pads[i] - pads[i + count] for i in range(count))
     weight = _dilated(lower, weight, dilations)
-    return _spread(
-        lower, x, weight, bias, strides, [(pads[i], wanted[i]) for i in range(count)], groups
-    )
+    places = [(pads[i], wanted[i]) for i in range(count)]
+    return _spread(lower, x, Filters(weight, bias, groups), strides, places)
 
 
 def _dilated(lower: Lowering, weight: Tensor, dilations: Sequence[int]) -> Tensor:
@@ -225,13 +156,12 @@ def _dilated(lower: Lowering, weight: Tensor, dilations: Sequence[int]) -> Tenso
 def _spread(
     lower: Lowering,
     x: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
+    filters: Filters,
     strides: Sequence[int],
     places: Sequence[tuple[int, int]],
-    groups: int,
 ) -> Tensor:
     """A transposed convolution; in each dimension, a part of the full result from some place on."""
+    weight, bias, groups = filters
     rank, last = len(x.shape), lower.channels_last(x)
     if rank == 3:
         last = lower.reshape(last, (last.shape[0], 1, *last.shape[1:]))
@@ -239,18 +169,8 @@ def _spread(
         strides, places = [1, *strides], [(0, 1), *places]
     if rank not in (3, 4, 5):
         raise Unsupported("a transposed convolution over {count} dimensions", rank - 2)
-    parts = (
-        [last]
-        if groups == 1
-        else lower.ops(
-            "SPLIT", np.array(rank if rank == 3 else rank - 1, np.int32), last, num_splits=groups
-        )
-    )
-    pieces = (
-        [weight]
-        if groups == 1
-        else lower.ops("SPLIT", np.array(0, np.int32), weight, num_splits=groups)
-    )
+    parts = _split(lower, last, len(last.shape) - 1, groups)
+    pieces = _split(lower, weight, 0, groups)
     made = [_spread_part(lower, p, w, strides, places) for p, w in zip(parts, pieces, strict=True)]
     joined = (
         made[0] if groups == 1 else lower.op("CONCATENATION", *made, axis=len(made[0].shape) - 1)
@@ -289,7 +209,7 @@ def _spread_part(
     shape = np.array([last.shape[0], *exact, weight.shape[1]], np.int32)
     options: dict[str, Any] = {"padding": "SAME" if same else "VALID"}
     if len(spatial) == 3:
-        for name, stride in zip(("d", *_NAMES), strides, strict=True):
+        for name, stride in zip(_AXES, strides, strict=True):
             options[f"stride_{name}"] = stride
         made = lower.op(
             "CONV_3D_TRANSPOSE", shape, lower.transpose(weight, (2, 3, 4, 1, 0)), last, **options
@@ -302,7 +222,7 @@ def _spread_part(
     if same:
         return made
     beyond = [max(b + s - f, 0) for f, (b, s) in zip(full, places, strict=True)]
-    made = framed(lower, made, [(0, b) for b in beyond])
+    made = add_frame(lower, made, [(0, b) for b in beyond])
     cut = [(0, last.shape[0], 1), *((b, b + s, 1) for b, s in places), (0, weight.shape[1], 1)]
     return cut_out(lower, made, cut)
 

@@ -8,60 +8,64 @@ import numpy as np
 
 from litesmith.conversion.core.lowering import Lowering, Rule, Unsupported
 from litesmith.conversion.core.source import Node
-from litesmith.conversion.rules.layers import Frame, framed, is_same, window
 from litesmith.conversion.rules.shapes import cut_out, padded
 from litesmith.conversion.rules.values import like
+from litesmith.conversion.rules.windows import (
+    Frame,
+    Window,
+    add_frame,
+    read_window,
+    same_frame,
+)
 from litesmith.ir.types import Array, Tensor
 
 # The largest number of places in a window whose places are requested.
 _MOST_PLACES = 64
 
 
-def pool(kind: str) -> Rule:
+class Pool(NamedTuple):
+    """A pool of one kind of LiteRT's.
+
+    ceil          True where a last window may reach beyond the frame
+    counts_frame  True where values of the frame count in an average
+    """
+
+    kind: str
+    window: Window
+    ceil: bool = False
+    counts_frame: bool = False
+
+
+def pool_rule(kind: str) -> Rule:
     def rule(lower: Lowering, node: Node) -> Tensor | tuple[Tensor, Tensor]:
         x = lower.first(node)
-        kernel = node.integers("kernel_shape")
-        strides, dilations, frame = window(node, x.shape[2:], kernel)
-        up = bool(node.integer("ceil_mode"))
-        counted = bool(node.integer("count_include_pad"))
+        window = read_window(node, x.shape[2:], node.integers("kernel_shape"))
+        ceil, counts_frame = node.integer("ceil_mode"), node.integer("count_include_pad")
+        of = Pool(kind, window, bool(ceil), bool(counts_frame))
         if len(node.outputs) > 1 and node.outputs[1]:
-            across = bool(node.integer("storage_order"))
-            return _with_places(lower, x, Window(kernel, strides, dilations, frame), up, across)
-        return pooled(lower, x, kind, kernel, strides, dilations, frame, up, counted)
+            return _with_places(lower, x, of, across=bool(node.integer("storage_order")))
+        return pool(lower, x, of)
 
     return rule
 
 
-class Window(NamedTuple):
-    """How a pool reads each dimension."""
-
-    kernel: Sequence[int]
-    strides: Sequence[int]
-    dilations: Sequence[int]
-    frame: Frame
-
-
-def _with_places(
-    lower: Lowering, x: Tensor, how: Window, up: bool, across: bool
-) -> tuple[Tensor, Tensor]:
+def _with_places(lower: Lowering, x: Tensor, of: Pool, *, across: bool) -> tuple[Tensor, Tensor]:
     """The largest values and where they lie in the whole tensor, by a slice for each place."""
-    if prod(how.kernel) > _MOST_PLACES:
+    window = of.window
+    if prod(window.kernel) > _MOST_PLACES:
         raise Unsupported(
             "it asks where the largest of {count} values lies, and LiteRT's pool does not tell; "
             "export without the second output",
-            prod(how.kernel),
+            prod(window.kernel),
         )
-    sizes = x.shape[2:]
-    counts = [
-        _windows(n, (k - 1) * d + 1, s, f, up) for n, k, s, d, f in zip(sizes, *how, strict=True)
-    ]
-    wide, index = _framed_places(lower, x, how, counts, across)
+    counts = _counts(of, x.shape[2:])
+    wide, index = _framed_places(lower, x, window, counts, across)
     best: Tensor | None = None
     place: Tensor | None = None
-    for tap in np.ndindex(*how.kernel):
+    for tap in np.ndindex(*window.kernel):
         cut = [(0, d, 1) for d in x.shape[:2]]
         for i, t in enumerate(tap):
-            begin, step = t * how.dilations[i], how.strides[i]
+            begin, step = t * window.dilations[i], window.strides[i]
             cut.append((begin, begin + (counts[i] - 1) * step + 1, step))
         part = cut_out(lower, wide, cut)
         where = lower.const(index[tuple(slice(*c) for c in cut)])
@@ -79,15 +83,17 @@ def _zeros(lower: Lowering, x: Tensor) -> Tensor:
 
 
 def _framed_places(
-    lower: Lowering, x: Tensor, how: Window, counts: Sequence[int], across: bool
+    lower: Lowering, x: Tensor, window: Window, counts: Sequence[int], across: bool
 ) -> tuple[Tensor, Array]:
     """The tensor with all that its windows reach, and the number of each of its values."""
     sizes = x.shape[2:]
     ends = [
-        max((c - 1) * s + (k - 1) * d + 1 - n - f[0], 0)
-        for c, n, k, s, d, f in zip(counts, sizes, *how, strict=True)
+        max((c - 1) * s + r - n - f[0], 0)
+        for c, n, r, s, f in zip(
+            counts, sizes, window.reach, window.strides, window.frame, strict=True
+        )
     ]
-    frame = [(0, 0), (0, 0), *((f[0], e) for f, e in zip(how.frame, ends, strict=True))]
+    frame = [(0, 0), (0, 0), *((f[0], e) for f, e in zip(window.frame, ends, strict=True))]
     numbers = np.arange(prod(sizes), dtype=np.int32)
     numbers = numbers.reshape(sizes[::-1]).T if across else numbers.reshape(sizes)
     blocks = np.arange(prod(x.shape[:2]), dtype=np.int32).reshape(*x.shape[:2], *[1] * len(sizes))
@@ -100,54 +106,53 @@ def _lowest(x: Tensor) -> Array:
     return np.array(info.min, x.dtype)
 
 
-def pooled(
-    lower: Lowering,
-    x: Tensor,
-    kind: str,
-    kernel: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    frame: Frame,
-    up: bool,
-    counted: bool,
-) -> Tensor:
-    """A pool over N, C, spatial …; `counted` where the frame counts in an average."""
-    dtype = x.dtype
-    if dtype != "float32":
-        inner = pooled(
-            lower, lower.cast(x, "float32"), kind, kernel, strides, dilations, frame, up, counted
-        )
-        return lower.cast(inner, dtype)
-    last, sizes = lower.channels_last(x), x.shape[2:]
-    reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
-    counts = [
-        _windows(n, r, s, p, up) for n, r, s, p in zip(sizes, reach, strides, frame, strict=True)
-    ]
-    # How far the last windows reach beyond the frame.
-    beyond = [
-        max((c - 1) * s + r - n - p[0] - p[1], 0)
-        for c, s, r, n, p in zip(counts, strides, reach, sizes, frame, strict=True)
-    ]
-    whole = [(p[0], p[1] + b) for p, b in zip(frame, beyond, strict=True)]
-    plain = all(d == 1 for d in dilations)
-    if (
-        len(sizes) == 2
-        and plain
-        and is_same(sizes, kernel, strides, dilations, whole)
-        and not (counted and any(map(any, whole)) and kind == "AVERAGE_POOL_2D")
-    ):
-        return lower.channels_first(_pool_2d(lower, last, kind, kernel, strides, "SAME"))
-    filling = lower.const(_lowest(x)) if kind == "MAX_POOL_2D" else None
-    wide = framed(lower, last, whole, filling)
-    made = _valid_pool(lower, wide, kind, kernel, strides, dilations)
-    if kind == "AVERAGE_POOL_2D" and any(map(any, whole)):
-        weights = _share(sizes, kernel, strides, dilations, frame, counts, counted)
+def pool(lower: Lowering, x: Tensor, of: Pool) -> Tensor:
+    """A pool over N, C, spatial …"""
+    if x.dtype != "float32":
+        return lower.cast(pool(lower, lower.cast(x, "float32"), of), x.dtype)
+    last, sizes, window = lower.channels_last(x), x.shape[2:], of.window
+    counts = _counts(of, sizes)
+    whole = window._replace(frame=_whole_frame(window, sizes, counts))
+    if _has_same_padding(of, whole, sizes):
+        return lower.channels_first(_pool_2d(lower, last, of.kind, whole, "SAME"))
+    filling = lower.const(_lowest(x)) if of.kind == "MAX_POOL_2D" else None
+    wide = add_frame(lower, last, whole.frame, filling)
+    made = _valid_pool(lower, wide, of.kind, window)
+    if of.kind == "AVERAGE_POOL_2D" and any(map(any, whole.frame)):
+        weights = _share(of, sizes, counts)
         if not np.all(weights == 1):
             made = lower.op("MUL", made, weights[None, ..., None])
     made = cut_out(
         lower, made, [(0, made.shape[0], 1), *((0, c, 1) for c in counts), (0, made.shape[-1], 1)]
     )
     return lower.channels_first(made)
+
+
+def _whole_frame(window: Window, sizes: Sequence[int], counts: Sequence[int]) -> Frame:
+    """The frame with what the last windows reach beyond it."""
+    frame: Frame = []
+    for n, c, s, r, (before, after) in zip(
+        sizes, counts, window.strides, window.reach, window.frame, strict=True
+    ):
+        beyond = max((c - 1) * s + r - n - before - after, 0)
+        frame.append((before, after + beyond))
+    return frame
+
+
+def _has_same_padding(of: Pool, whole: Window, sizes: Sequence[int]) -> bool:
+    """True where an op of LiteRT with SAME padding gives exactly this pool."""
+    if len(sizes) != 2 or any(d != 1 for d in whole.dilations):
+        return False
+    if of.kind == "AVERAGE_POOL_2D" and of.counts_frame and any(map(any, whole.frame)):
+        return False
+    return whole.frame == same_frame(whole, sizes)
+
+
+def _counts(of: Pool, sizes: Sequence[int]) -> list[int]:
+    """The number of windows along each dimension."""
+    _, strides, _, frame = of.window
+    rows = zip(sizes, of.window.reach, strides, frame, strict=True)
+    return [_windows(size, reach, stride, pair, of.ceil) for size, reach, stride, pair in rows]
 
 
 def _windows(size: int, reach: int, stride: int, frame: tuple[int, int], up: bool) -> int:
@@ -166,63 +171,49 @@ def _windows(size: int, reach: int, stride: int, frame: tuple[int, int], up: boo
     return count
 
 
-def _pool_2d(
-    lower: Lowering,
-    x: Tensor,
-    kind: str,
-    kernel: Sequence[int],
-    strides: Sequence[int],
-    padding: str,
-) -> Tensor:
+def _pool_2d(lower: Lowering, x: Tensor, kind: str, window: Window, padding: str) -> Tensor:
     return lower.op(
         kind,
         x,
-        filter_height=kernel[0],
-        filter_width=kernel[1],
-        stride_h=strides[0],
-        stride_w=strides[1],
+        filter_height=window.kernel[0],
+        filter_width=window.kernel[1],
+        stride_h=window.strides[0],
+        stride_w=window.strides[1],
         padding=padding,
     )
 
 
-def _valid_pool(
-    lower: Lowering,
-    x: Tensor,
-    kind: str,
-    kernel: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-) -> Tensor:
+def _valid_pool(lower: Lowering, x: Tensor, kind: str, window: Window) -> Tensor:
     """A pool without a frame over N, spatial …, C, of any number of dimensions."""
+    kernel, strides, dilations, _ = window
     if any(d != 1 for d in dilations):
-        return _sparse_pool(lower, x, kind, kernel, strides, dilations)
+        return _sparse_pool(lower, x, kind, window)
     spatial = x.shape[1:-1]
     if len(spatial) == 2:
-        return _pool_2d(lower, x, kind, kernel, strides, "VALID")
+        return _pool_2d(lower, x, kind, window, "VALID")
     if len(spatial) == 1:
         image = lower.reshape(x, (x.shape[0], 1, *x.shape[1:]))
-        made = _pool_2d(lower, image, kind, (1, *kernel), (1, *strides), "VALID")
+        made = _pool_2d(lower, image, kind, _plain((1, *kernel), (1, *strides)), "VALID")
         return lower.reshape(made, (made.shape[0], *made.shape[2:]))
     if len(spatial) != 3:
         raise Unsupported("a pool over {count} dimensions; LiteRT has 1, 2 and 3", len(spatial))
     batch, depth, channels = x.shape[0], spatial[0], x.shape[-1]
     images = lower.reshape(x, (batch * depth, *spatial[1:], channels))
-    flat = _pool_2d(lower, images, kind, kernel[1:], strides[1:], "VALID")
+    flat = _pool_2d(lower, images, kind, _plain(kernel[1:], strides[1:]), "VALID")
     height, width = flat.shape[1:3]
     upright = lower.reshape(flat, (batch, depth, height * width, channels))
-    made = _pool_2d(lower, upright, kind, (kernel[0], 1), (strides[0], 1), "VALID")
+    made = _pool_2d(lower, upright, kind, _plain((kernel[0], 1), (strides[0], 1)), "VALID")
     return lower.reshape(made, (batch, made.shape[1], height, width, channels))
 
 
-def _sparse_pool(
-    lower: Lowering,
-    x: Tensor,
-    kind: str,
-    kernel: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-) -> Tensor:
+def _plain(kernel: Sequence[int], strides: Sequence[int]) -> Window:
+    """A window without gaps or a frame."""
+    return Window(kernel, strides, [1] * len(kernel), [(0, 0)] * len(kernel))
+
+
+def _sparse_pool(lower: Lowering, x: Tensor, kind: str, window: Window) -> Tensor:
     """A pool whose window has gaps: along one axis after another, a slice for each place."""
+    kernel, strides, dilations, _ = window
     for axis, (k, s, d) in enumerate(zip(kernel, strides, dilations, strict=True), start=1):
         count = (x.shape[axis] - (k - 1) * d - 1) // s + 1
         total: Tensor | None = None
@@ -237,23 +228,16 @@ def _sparse_pool(
     return x if kind == "MAX_POOL_2D" else lower.op("MUL", x, like(x, 1 / prod(kernel)))
 
 
-def _share(
-    sizes: Sequence[int],
-    kernel: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    frame: Frame,
-    counts: Sequence[int],
-    counted: bool,
-) -> Array:
+def _share(of: Pool, sizes: Sequence[int], counts: Sequence[int]) -> Array:
     """The factor by which an average over whole windows is corrected for places outside the
     image."""
+    kernel, strides, dilations, frame = of.window
     total = np.ones((), np.float64)
     for axis, (before, after) in enumerate(frame):
         n, k = sizes[axis], kernel[axis]
         begins = np.arange(counts[axis]) * strides[axis]
         places = np.add.outer(begins, np.arange(k) * dilations[axis] - before)
-        low, high = (-before, n + after) if counted else (0, n)
+        low, high = (-before, n + after) if of.counts_frame else (0, n)
         inside = ((places >= low) & (places < high)).sum(1)
         total = np.multiply.outer(total, k / np.maximum(inside, 1))
     return total.astype(np.float32)
@@ -276,16 +260,12 @@ def global_lp_pool(lower: Lowering, node: Node) -> Tensor:
 
 def lp_pool(lower: Lowering, node: Node) -> Tensor:
     x, p = lower.first(node), node.integer("p", 2)
-    kernel = node.integers("kernel_shape")
-    strides, dilations, frame = window(node, x.shape[2:], kernel)
-    up = bool(node.integer("ceil_mode"))
-    mean = pooled(
-        lower, _powered(lower, x, p), "AVERAGE_POOL_2D", kernel, strides, dilations, frame, up, True
-    )
+    window = read_window(node, x.shape[2:], node.integers("kernel_shape"))
+    of = Pool("AVERAGE_POOL_2D", window, bool(node.integer("ceil_mode")), counts_frame=True)
+    mean = pool(lower, _powered(lower, x, p), of)
     # A window beyond the frame has fewer values; its sum includes zeros.
-    counts = mean.shape[2:]
-    share = _share(x.shape[2:], kernel, strides, dilations, frame, counts, True)
-    total = lower.op("MUL", mean, (prod(kernel) / share).astype(np.float32))
+    share = _share(of, x.shape[2:], mean.shape[2:])
+    total = lower.op("MUL", mean, (prod(window.kernel) / share).astype(np.float32))
     return _root(lower, total, p)
 
 
@@ -303,10 +283,10 @@ def _root(lower: Lowering, x: Tensor, p: int) -> Tensor:
 
 
 RULES: dict[str, Rule] = {
-    "AveragePool": pool("AVERAGE_POOL_2D"),
+    "AveragePool": pool_rule("AVERAGE_POOL_2D"),
     "GlobalAveragePool": global_pool("MEAN"),
     "GlobalLpPool": global_lp_pool,
     "GlobalMaxPool": global_pool("REDUCE_MAX"),
     "LpPool": lp_pool,
-    "MaxPool": pool("MAX_POOL_2D"),
+    "MaxPool": pool_rule("MAX_POOL_2D"),
 }

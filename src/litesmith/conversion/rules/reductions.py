@@ -7,9 +7,10 @@ import numpy as np
 
 from litesmith.conversion.core.lowering import Lowering, Rule
 from litesmith.conversion.core.source import Node
-from litesmith.conversion.rules.pools import pooled
+from litesmith.conversion.rules.pools import Pool, pool
 from litesmith.conversion.rules.shapes import positive
 from litesmith.conversion.rules.values import like
+from litesmith.conversion.rules.windows import Window
 from litesmith.ir.types import Tensor, constant_numbers
 
 _Post = Callable[[Lowering, Tensor], Tensor]
@@ -269,7 +270,8 @@ def _even_response(
     """Over an even number of channels: by the mean of the squares in a window of channels."""
     squares = lower.reshape(lower.op("MUL", x, x), (x.shape[0], 1, x.shape[1], prod(x.shape[2:])))
     frame = [((size - 1) // 2, size // 2), (0, 0)]
-    mean = pooled(lower, squares, "AVERAGE_POOL_2D", (size, 1), (1, 1), (1, 1), frame, False, True)
+    window = Window((size, 1), (1, 1), (1, 1), frame)
+    mean = pool(lower, squares, Pool("AVERAGE_POOL_2D", window, counts_frame=True))
     mean = lower.reshape(mean, x.shape)
     base = lower.op("ADD", lower.op("MUL", mean, like(x, alpha)), like(x, bias))
     return lower.op("MUL", x, lower.op("POW", base, like(x, -beta)))

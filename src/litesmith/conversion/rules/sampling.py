@@ -9,10 +9,10 @@ import numpy as np
 
 from litesmith.conversion.core.lowering import Lowering, Rule, Unsupported
 from litesmith.conversion.core.source import Node
-from litesmith.conversion.rules.layers import window
 from litesmith.conversion.rules.scattering import scattered
 from litesmith.conversion.rules.shapes import cut_out, padded
 from litesmith.conversion.rules.values import like
+from litesmith.conversion.rules.windows import read_window
 from litesmith.ir.types import Tensor
 
 _CUBIC = -0.75
@@ -172,12 +172,12 @@ def deform_conv(lower: Lowering, node: Node) -> Tensor:
     x, weight, offset = lower.need(x), lower.need(weight), lower.need(offset)
     if len(x.shape) != 4:
         raise Unsupported("a convolution over {count} dimensions; LiteRT has 1, 2 and 3", 3)
-    strides, dilations, frame = window(node, x.shape[2:], weight.shape[2:])
+    kernel, strides, dilations, frame = read_window(node, x.shape[2:], weight.shape[2:])
     shares, groups = node.integer("offset_group", 1), node.integer("group", 1)
     parts = _channels_in(lower, lower.channels_last(x), shares)
     sides = offset.shape[2:]
     columns: list[Tensor] = []
-    for k, tap in enumerate(np.ndindex(*weight.shape[2:])):
+    for k, tap in enumerate(np.ndindex(*kernel)):
         begins = [t * d - f[0] for t, d, f in zip(tap, dilations, frame, strict=True)]
         lines = [b + s * np.arange(n) for b, s, n in zip(begins, strides, sides, strict=True)]
         base = [g.astype(np.float32) for g in np.meshgrid(*lines, indexing="ij")]

@@ -69,6 +69,20 @@ def test_a_gru_is_told_from_an_lstm() -> None:
     assert [cell.kind for cell in steps] == ["GRU", "GRU"]
 
 
+def test_an_lstm_whose_gates_share_one_curve_is_no_gru() -> None:
+    b = Builder()
+    x, before = b.input("x", (1, 6)), b.input("state", (1, 4))
+    sums = b.op("FULLY_CONNECTED", x, noise(16, 6), noise(16))
+    gates = b.op("LOGISTIC", b.op("SLICE", sums, [0, 0], [1, 12]))
+    b.op("SPLIT", np.array(1, np.int32), gates, num_splits=3)
+    enter, forget, leave = b.last.outputs
+    new = b.op("TANH", b.op("SLICE", sums, [0, 12], [1, 4]))
+    after = b.op("ADD", b.op("MUL", enter, new), b.op("MUL", forget, before))
+    output = b.op("MUL", leave, b.op("TANH", after))
+    found = structure_of(b.model(output, after))
+    assert found.sentences == ["LSTM of 4, one step a run"]
+
+
 def test_a_layer_whose_result_has_no_dimension_is_no_block() -> None:
     b = Builder()
     x = b.input("x", (1, 4))

@@ -60,7 +60,7 @@ def _cell(wiring: Wiring, total: Op) -> Cell | None:
     curve = wiring.maker(candidate)
     if curve is None or curve.kind != "TANH":
         return None
-    is_gru = gate is other or _is_rest(wiring, gate, other)
+    is_gru = _is_rest(wiring, gate, other)
     state = wiring.origin(value)
     more = list(_reset(wiring, curve, state) if is_gru else _output(wiring, total))
     pieces = [op for op in (gate, other) if op.kind == "LOGISTIC"] + [curve]

@@ -239,7 +239,10 @@ def _tell_recurrence(found: Structure) -> Iterator[str]:
     for steps in found.recurrence:
         width = steps[0].after.shape[-1] if steps[0].after.shape else 1
         kind = steps[0].kind
-        yield phrase("{kind} of {width}, {steps} steps unrolled", kind, width, len(steps))
+        if len(steps) == 1:
+            yield phrase("{kind} of {width}, one step a run", kind, width)
+        else:
+            yield phrase("{kind} of {width}, {steps} steps unrolled", kind, width, len(steps))
     for one in _alike([kind for _, kind in found.whole_recurrence]):
         yield phrase("{count} × {text}", one.number, one.text)
 

@@ -219,6 +219,45 @@ def test_what_follows_a_shuffle_to_places_goes_into_the_layer_before_it() -> Non
     assert kinds(model) == ["CONV_2D", "DEPTH_TO_SPACE"]
 
 
+MOVES = {
+    "RESHAPE to more axes": lambda b, y: b.op("RESHAPE", y, [1, 1, 9, 8]),
+    "RESHAPE to fewer": lambda b, y: b.op("RESHAPE", y, [9, 8]),
+    "RESHAPE of the channels": lambda b, y: b.op("RESHAPE", y, [1, 9, 2, 4]),
+    "SQUEEZE": lambda b, y: b.op("SQUEEZE", y, squeeze_dims=[0]),
+    "EXPAND_DIMS": lambda b, y: b.op("EXPAND_DIMS", y, np.array(1, np.int32)),
+    "TRANSPOSE": lambda b, y: b.op("TRANSPOSE", y, [0, 3, 1, 2]),
+}
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_an_activation_goes_in_front_of_what_only_moves_values(name: str) -> None:
+    b = Builder()
+    y = b.op("CONV_2D", b.input("x", (1, 3, 3, 4)), noise(8, 1, 1, 4), noise(8))
+    y = MOVES[name](b, y)
+    y = b.op("MUL", y, np.full((1,) * len(y.shape), 0.5, np.float32))
+    model, _ = fused(b, b.op("RELU", y))
+    assert kinds(model) == ["CONV_2D", name.split()[0]]
+
+
+@pytest.mark.parametrize("name", ["RESHAPE to more axes", "RESHAPE to fewer", "SQUEEZE"])
+def test_a_scale_for_each_channel_goes_in_front_of_a_reshape_that_keeps_them(name: str) -> None:
+    b = Builder()
+    y = b.op("CONV_2D", b.input("x", (1, 3, 3, 4)), noise(8, 1, 1, 4), noise(8))
+    y = MOVES[name](b, y)
+    per_channel = noise(*[1] * (len(y.shape) - 1), 8, seed=3)
+    model, _ = fused(b, b.op("RELU", b.op("ADD", b.op("MUL", y, per_channel), noise(8, seed=4))))
+    assert kinds(model) == ["CONV_2D", name.split()[0]]
+
+
+@pytest.mark.parametrize("name", ["RESHAPE of the channels", "TRANSPOSE"])
+def test_a_scale_stays_behind_what_moves_the_channels(name: str) -> None:
+    b = Builder()
+    y = b.op("CONV_2D", b.input("x", (1, 3, 3, 4)), noise(8, 1, 1, 4), noise(8))
+    y = MOVES[name](b, y)
+    model, _ = fused(b, b.op("MUL", y, noise(y.shape[-1], seed=3)))
+    assert kinds(model) == ["CONV_2D", name.split()[0], "MUL"]
+
+
 def test_what_differs_by_place_stays_behind_the_shuffle() -> None:
     b = Builder()
     x = b.input("x", (1, 3, 3, 4))

@@ -264,42 +264,52 @@ def _activation(op: Op, activation: Op, readers: Readers) -> Fused:
 
 
 def _before_shuffles(graph: Graph, kinds: frozenset[str]) -> tuple[Graph, list[str], list[Skip]]:
-    """What is done to each channel behind a DEPTH_TO_SPACE is done in front of it, where the layer
-    that makes the channels can take it in."""
+    """What is done to each value, or to each channel, behind an op that only moves values is done
+    in front of it, where the layer that makes the values can take it in."""
     replaced: dict[Op, tuple[Op, ...]] = {}
-    shuffles = frozenset({"DEPTH_TO_SPACE"})
-    for layer, shuffle, after in chains(graph, (_LAYERS, shuffles, kinds)):
-        made, shuffled, block = layer.outputs[0], shuffle.outputs[0], shuffle.option("block_size")
-        if not isinstance(block, int) or made.quant is not None or shuffle in replaced:
+    for layer, shuffle, after in chains(graph, (_LAYERS, _SHUFFLES, kinds)):
+        made, shuffled = layer.outputs[0], shuffle.outputs[0]
+        if made.quant is not None or shuffle in replaced or after in replaced:
             continue
-        inputs = [made if t is shuffled else _repeated(t, shuffled, block) for t in after.inputs]
+        inputs = [
+            made if t is shuffled else _ahead(t, shuffle, made, shuffled) for t in after.inputs
+        ]
         if layer.option("fused_activation_function") != "NONE" or None in inputs:
             continue
         if after.outputs[0].shape != shuffled.shape or made.dtype != "float32":
             continue
         ahead = replace(made, name=f"{after.outputs[0].name}/ahead")
+        moved = (ahead, *shuffle.inputs[1:])
         replaced[shuffle] = (replace(after, inputs=tuple(inputs), outputs=(ahead,)),)
-        replaced[after] = (replace(shuffle, inputs=(ahead,), outputs=after.outputs),)
+        replaced[after] = (replace(shuffle, inputs=moved, outputs=after.outputs),)
     touched: list[str] = [
         phrase("moved {op_name} in front of {op_name2}", op_name(after[0]), op_name(shuffle))
         for shuffle, after in replaced.items()
-        if shuffle.kind in shuffles
+        if shuffle.kind in _SHUFFLES
     ]
     return rewrite(graph, ops=replaced), touched, []
 
 
-def _repeated(tensor: Tensor | None, beside: Tensor, block: int) -> Tensor | None:
-    """A constant of one value a channel, for each of the places that a channel comes from."""
+def _ahead(tensor: Tensor | None, shuffle: Op, made: Tensor, shuffled: Tensor) -> Tensor | None:
+    """A constant of one value, or one a channel, as it stands in front of the op that moves."""
     values = _float_constant(tensor)
-    if tensor is None or values is None or values.size not in (1, beside.shape[-1]):
+    if tensor is None or values is None or values.size not in (1, shuffled.shape[-1]):
         return None
     if values.size == 1:
-        return tensor
+        fits = len(tensor.shape) <= len(made.shape)
+        return tensor if fits else _constant_like(tensor, values.reshape(1))
     if values.shape[-1] != values.size:
         return None
-    tiled = np.tile(values.reshape(-1), block * block)
-    return replace(_constant_like(tensor, tiled), name=f"{tensor.name}/repeated")
+    block = shuffle.option("block_size")
+    if isinstance(block, int):
+        tiled = np.tile(values.reshape(-1), block * block)
+        return replace(_constant_like(tensor, tiled), name=f"{tensor.name}/repeated")
+    keeps = shuffle.kind != "TRANSPOSE" and made.shape[-1] == shuffled.shape[-1]
+    return _constant_like(tensor, values.reshape(-1)) if keeps else None
 
+
+# Ops that only move values.
+_SHUFFLES = frozenset({"DEPTH_TO_SPACE", "EXPAND_DIMS", "RESHAPE", "SQUEEZE", "TRANSPOSE"})
 
 _SCALING = kinds_where(lambda row: row.arithmetic in ("*", "/"))
 _SHIFTING = kinds_where(lambda row: row.arithmetic in ("+", "-"))

@@ -51,7 +51,7 @@ def test_progress_changes_nothing() -> None:
     assert watched is not data and len(watched) == 4 and watched.digest == data.digest
     for a, b in zip(data, watched, strict=True):
         np.testing.assert_array_equal(a.inputs[0], b.inputs[0])
-    assert seen == [Status("looking", done, 4) for done in (1, 2, 3, 4)]
+    assert seen == [Status("looking", done, 4) for done in range(5)]
 
 
 def test_progress_reads_nothing_before_it_is_asked() -> None:

@@ -168,6 +168,17 @@ def test_an_op_outside_the_delegate_is_called_by_its_kind(place: Path) -> None:
     )
 
 
+def test_an_op_that_latency_judges_is_not_told_beside_an_ok_as_beyond_what_is_allowed(
+    tmp_path: Path,
+) -> None:
+    model, path = saved(tmp_path, scorer()), tmp_path / "b.json"
+    renew_baseline(path, model, None, manner("latency=9000%", seconds=0.1))
+    left = saved(tmp_path, scorer(left=1), "left.tflite")
+    found = run_gate(path, left, None, manner("latency=9000%", seconds=0.1))
+    (check,) = [check for check in found.checks if check.quantity == "delegation"]
+    assert (check.verdict, check.change) == (FINE, "1 more op left out, judged by latency")
+
+
 def test_what_xnnpack_takes_is_counted(tmp_path: Path) -> None:
     model = saved(tmp_path, scorer(left=1))
     found = delegation(model, load(model), Target())

@@ -61,3 +61,11 @@ def test_the_same_model_has_the_same_workload() -> None:
 def test_what_is_damaged_is_said_to_be(text: str) -> None:
     with pytest.raises(BadInput, match="the reference workload is damaged"):
         unpack_workload(text)
+
+
+def test_a_workload_that_unpacks_to_more_than_the_memory_is_not_unpacked() -> None:
+    """A frame of zstd states its size in its head, whatever follows."""
+    whole = (1 << 60).to_bytes(8, "little")
+    text = base64.b64encode(bytes.fromhex("28b52ffde0") + whole + b"\1\0\0").decode()
+    with pytest.raises(BadInput, match=r"unpacks to .* more than there is memory for"):
+        unpack_workload(text)

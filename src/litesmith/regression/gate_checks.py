@@ -432,7 +432,7 @@ def _one_delegation(case: GateCase, then: Delegation, now: Delegation) -> Check:
         verdict=verdict,
         then=phrase("{ops}/{ops2} ops", then.ops - then.left, then.ops),
         now=phrase("{ops}/{ops2} ops", now.ops - now.left, now.ops),
-        change=_left_words(now.left - then.left),
+        change=_left_change(now.left - then.left, verdict, case.allowed["delegation"]),
         why=_why(
             verdict,
             phrase(
@@ -457,6 +457,13 @@ def _one_delegation(case: GateCase, then: Delegation, now: Delegation) -> Check:
             "kinds": dict(now.kinds),
         },
     )
+
+
+def _left_change(more: int, verdict: str, allowed: Allowed) -> str:
+    """Explains why more ops that are left out are no alarm."""
+    left = _left_words(more)
+    is_beyond = verdict == FINE and more > allowed.amount
+    return phrase("{left}, judged by latency", left) if is_beyond else left
 
 
 def _left_words(more: int) -> str:

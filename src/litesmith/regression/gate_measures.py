@@ -34,6 +34,7 @@ from litesmith.errors import BadInput, BadModel, CannotRun
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.edit import rewrite, with_graphs
 from litesmith.ir.types import Array, Model, Tensor, memory_place
+from litesmith.numeric.array_files import free_bytes
 from litesmith.phrases import phrase
 from litesmith.profiling.events import CUSTOM, OWN
 from litesmith.profiling.op_times import OpTime, profile_ops
@@ -48,6 +49,7 @@ from litesmith.tflite.write import to_bytes
 from litesmith.timing.latency import Bench, Result, Rule, list_contenders, measure, ratio
 from litesmith.timing.memory import peak_bytes
 from litesmith.timing.statistics import relative_width, turns_ratio
+from litesmith.units import bytes_text
 
 WALL, PROCESSOR = "wall", "processor"
 
@@ -65,7 +67,9 @@ _MEMORY_TRIES = 3
 # A prime number fits no tile of a kernel.
 _PERIOD = 61
 _LEVEL = 19
-_MOST_BYTES = 8_000_000_000
+
+# What is unpacked is copied later on. Windows does not tell how much memory is free.
+_MOST_OF_MEMORY, _USUAL_MEMORY = 0.5, 8_000_000_000
 
 
 @dataclass(frozen=True)
@@ -307,8 +311,14 @@ def unpack_workload(text: str) -> bytes:
     """Unpacks the .tflite."""
     try:
         squeezed = base64.b64decode(text, validate=True)
-        if not 0 < zstandard.frame_content_size(squeezed) < _MOST_BYTES:
+        size = zstandard.frame_content_size(squeezed)
+        if size < 1:
             raise BadInput("the reference workload has no size")
+        if size > _MOST_OF_MEMORY * (free_bytes() or _USUAL_MEMORY):
+            raise BadInput(
+                "the reference workload unpacks to {size}, more than there is memory for",
+                bytes_text(size),
+            )
         content = zstandard.ZstdDecompressor().decompress(squeezed)
         load(content)
     except (binascii.Error, ValueError, zstandard.ZstdError, BadModel) as error:

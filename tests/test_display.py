@@ -13,7 +13,7 @@ import litesmith
 from litesmith import demo_files as demo
 from litesmith.diagnosis.slowness import Diagnosis
 from litesmith.front.doctor import Slowness
-from litesmith.training.teaching.retrain_request import Retrained
+from litesmith.training.teaching.retrain_result import Retrained
 from tests import zoo
 
 EVIL = "<script>alert(1)</script>"

@@ -29,10 +29,9 @@ from litesmith.training.settings import (
     split_preparing,
 )
 from litesmith.training.teaching.picture_result import TaughtNetwork
-from litesmith.training.teaching.retrain_request import (
-    NO_TUNING,
+from litesmith.training.teaching.retrain_request import NO_TUNING, RetrainRequest
+from litesmith.training.teaching.retrain_result import (
     Retrained,
-    RetrainRequest,
     list_trials,
     retrain_inside,
     retrain_summary,

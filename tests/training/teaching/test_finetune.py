@@ -14,7 +14,8 @@ from litesmith.passes.core.layers import layers_of  # noqa: E402
 from litesmith.progress import Note, Status  # noqa: E402
 from litesmith.tflite.file import load, save  # noqa: E402
 from litesmith.training.settings import TrainingRecord  # noqa: E402
-from litesmith.training.teaching.retrain_request import Retrained, RetrainRequest  # noqa: E402
+from litesmith.training.teaching.retrain_request import RetrainRequest  # noqa: E402
+from litesmith.training.teaching.retrain_result import Retrained  # noqa: E402
 from litesmith.training.teaching.retraining import carry_out  # noqa: E402
 from tests.training.flowers import backbone, write_pictures  # noqa: E402
 

@@ -20,7 +20,8 @@ from litesmith.tflite.file import load, save
 from litesmith.tflite.read_metadata import metadata
 from litesmith.training.recipe_context import has_torch
 from litesmith.training.settings import TrainingRecord
-from litesmith.training.teaching.retrain_request import Retrained, RetrainRequest
+from litesmith.training.teaching.retrain_request import RetrainRequest
+from litesmith.training.teaching.retrain_result import Retrained
 from litesmith.training.teaching.retraining import carry_out, default_out, default_training
 from tests.training.flowers import backbone
 

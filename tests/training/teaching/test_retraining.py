@@ -16,7 +16,7 @@ from litesmith.ir.types import Quant
 from litesmith.numeric.softmax_regression import log_chances
 from litesmith.tflite.file import digest, load, save
 from litesmith.tflite.read_metadata import metadata
-from litesmith.training.teaching.retrain_request import Retrained
+from litesmith.training.teaching.retrain_result import Retrained
 from litesmith.transfer.embedding import cut, embedding_of
 from litesmith.transfer.head import rows_of
 from tests import zoo

@@ -9,7 +9,7 @@ import litesmith
 from litesmith import BadInput, Builder
 from litesmith.tflite.file import load, save
 from litesmith.tflite.read_metadata import metadata, vocabulary_file
-from litesmith.training.teaching.retrain_request import Retrained
+from litesmith.training.teaching.retrain_result import Retrained
 from tests.zoo import noise
 
 GOOD, BAD, OTHER = ("fine", "lovely"), ("awful", "dull"), ("film", "was", "the", "a")

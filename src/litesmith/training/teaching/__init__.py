@@ -11,7 +11,8 @@ picture_result.py    a taught detector or segmenter: its score, curves, the wors
 picture_tasks.py     a row for detection and one for segmentation
 picture_teaching.py  `retrain` for both: images opened, split, learned from and judged by
 picture_training.py  a head trained, then the backbone with it
-retrain_request.py   the request of `retrain`, its result, and its record
+retrain_request.py   the request of `retrain`, and what training returns
+retrain_result.py    its result and its record: a score for each class, the mistakes
 retraining.py        `retrain`: data opened, prepared and split; a head solved, then fine-tuned if
                      asked
 segmenter_goal.py    masks: what a segmenter should predict for images

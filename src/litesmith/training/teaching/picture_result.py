@@ -1,6 +1,6 @@
 """A network of pictures that was taught: how good it is, class by class, and its worst pictures."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,17 +16,14 @@ from litesmith.display import show_html, show_line
 from litesmith.evidence.codec import encode_fields
 from litesmith.evidence.measurement import Trial
 from litesmith.evidence.retrain_record import (
-    ClassShare,
     CurveRow,
     EmbeddingRow,
-    FineTuning,
     MistakeRow,
     RetrainData,
     RetrainInside,
     RetrainResult,
     RetrainSummary,
     RetrainTrial,
-    ShareRight,
 )
 from litesmith.ir.types import Array
 from litesmith.phrases import phrase
@@ -34,6 +31,12 @@ from litesmith.tflite.file import digest
 from litesmith.timing.host import host
 from litesmith.timing.statistics import Row
 from litesmith.training.teaching.retrain_request import FineTuned, RetrainRequest
+from litesmith.training.teaching.retrain_result import (
+    class_rows,
+    class_shares,
+    describe_fine_tuning,
+    share_right,
+)
 from litesmith.transfer.confusion import Mistake
 from litesmith.transfer.feature_maps import FeatureMap
 from litesmith.units import number_text, plain, score_text, total_text
@@ -156,11 +159,7 @@ class TaughtNetwork:
 
     def to_rows(self) -> list[Row]:
         """One row a class, for a data frame."""
-        shares = map(self.found.of_class, range(len(self.names)))
-        return [
-            _row(name, count, share)
-            for name, count, share in zip(self.names, self.found.wanted, shares, strict=True)
-        ]
+        return class_rows(self.names, self.found.wanted, self.found.of_class)
 
     def to_json(self) -> dict[str, object]:
         """Everything that a program wants to know, as `--json` prints it."""
@@ -201,11 +200,11 @@ class TaughtNetwork:
         strides = ", ".join(str(one.stride) for one in self.maps)
         return RetrainResult(
             out=str(self.out),
-            right=_share(self.found.evaluation),
+            right=share_right(self.found.evaluation),
             n=self.n,
             classes=self.names,
             metric=self.found.judge.metric,
-            per_class=tuple(self._class_shares()),
+            per_class=class_shares(self.names, self.found.wanted, self.found.of_class),
             confusion=(),
             learned=self.pictures,
             embedding=EmbeddingRow(
@@ -215,7 +214,10 @@ class TaughtNetwork:
             ),
             preparation=self.preparation,
             strength=None,
-            fine_tuned=self._fine_tuning(),
+            fine_tuned=self.tuned
+            and describe_fine_tuning(
+                self.request, self.tuned, (self.frozen or self.found).evaluation
+            ),
             from_scratch=None,
             digest=self.digest,
             seconds=round(self.seconds, 3),
@@ -283,33 +285,3 @@ class TaughtNetwork:
             details=RetrainTrial("fine-tuned"),
         )
         return (head, more)
-
-    def _class_shares(self) -> Iterator[ClassShare]:
-        for place, name in enumerate(self.names):
-            value = self.found.of_class(place)
-            share = None if value is None else ShareRight(value.value, value.low, value.high)
-            yield ClassShare(name, self.found.wanted[place], share)
-
-    def _fine_tuning(self) -> FineTuning | None:
-        tuned = self.tuned
-        if tuned is None:
-            return None
-        alone = (self.frozen or self.found).evaluation
-        return FineTuning(
-            layers=self.request.fine_tune,
-            is_kept=tuned.model is not None,
-            before=tuned.before,
-            after=tuned.after,
-            held_out=tuned.held,
-            told=tuned.told,
-            head_alone=_share(alone),
-        )
-
-
-def _row(name: str, count: int, share: Estimate | None) -> Row:
-    row: Row = {"class": name, "n": count}
-    return row if share is None else row | share._asdict()
-
-
-def _share(value: Evaluation) -> ShareRight:
-    return ShareRight(value.value, value.low, value.high)

@@ -35,10 +35,10 @@ from litesmith.training.teaching.picture_teaching import PictureJob, refuse_untr
 from litesmith.training.teaching.retrain_request import (
     HELD_OUT,
     NO_TUNING,
-    Retrained,
     RetrainRequest,
     is_scratch,
 )
+from litesmith.training.teaching.retrain_result import Retrained
 from litesmith.transfer.backbone_norm import settled
 from litesmith.transfer.confusion import Confusion, confusion
 from litesmith.transfer.embedding import cut, embedding_of

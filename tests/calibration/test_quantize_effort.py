@@ -12,7 +12,7 @@ from litesmith.data.sources import open_data
 from litesmith.passes.core.recipe import parse, text_of
 from litesmith.passes.core.schemes import SCHEMES
 from litesmith.passes.quantizing.quantize import Quantize
-from litesmith.precision.fastest_forms import suspected_forms
+from litesmith.precision.fastest_forms import estimate_forms
 from tests.zoo import convnet, half_weights, noise, residual_int8, sized_late
 
 
@@ -78,7 +78,7 @@ def test_four_bits_leave_float_what_int8_says_with_other_ops() -> None:
         x = b.op("CONV_2D", x, noise(16, 1, 1, 16, seed=seed, scale=0.3), noise(16))
         x = b.op("AVERAGE_POOL_2D", x, filter_height=2, filter_width=2, stride_h=2, stride_w=2)
     model = b.model(x)
-    found = suspected_forms(model, parse("cleanup | fold | fuse | quantize"))
+    found = estimate_forms(model, parse("cleanup | fold | fuse | quantize"))
     assert found is not None and found.rewrites == ("AVERAGE_POOL_2D:DEPTHWISE_CONV_2D",)
     (recipe,) = with_slow_kinds(
         model, plan(model, Quantize(to="w4a8"), "default", has_data=True)

@@ -16,12 +16,12 @@ from litesmith.passes.quantizing.integer_graph import conversions
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.precision.fastest_forms import (
     FastestForms,
+    apply_forms,
+    estimate_forms,
     fastest_forms,
     find_fastest,
     names_of,
     slower_kinds,
-    suspected_forms,
-    with_forms,
 )
 from litesmith.precision.form_costs import FormCosts, estimated_costs, form_costs
 from litesmith.run.core.target import Target
@@ -96,16 +96,16 @@ def test_names_stand_for_the_same_ops(kept: set[int]) -> None:
 
 
 def test_the_table_knows_prelu_and_leaves_plain_networks_alone() -> None:
-    found = suspected_forms(faces(), BASE)
+    found = estimate_forms(faces(), BASE)
     assert found is not None and found.is_other and found.predicted_us < found.integer_us
-    plain = suspected_forms(faces(kind="LEAKY_RELU"), BASE)
+    plain = estimate_forms(faces(kind="LEAKY_RELU"), BASE)
     assert plain is not None and not plain.is_other
 
 
 def test_one_slope_is_said_as_leaky_relu() -> None:
-    found = suspected_forms(faces(slope=0.25), BASE)
+    found = estimate_forms(faces(slope=0.25), BASE)
     assert found is not None and found.rewrites == ("PRELU:LEAKY_RELU",)
-    assert "rewrite(ops=[PRELU:LEAKY_RELU]) | quantize" in text_of(with_forms(BASE, found))
+    assert "rewrite(ops=[PRELU:LEAKY_RELU]) | quantize" in text_of(apply_forms(BASE, found))
 
 
 def decoder(channels: int) -> Model:
@@ -120,7 +120,7 @@ def decoder(channels: int) -> Model:
 
 def test_few_channels_are_repeated_by_concatenation_and_many_are_not() -> None:
     way = "RESIZE_NEAREST_NEIGHBOR:CONCATENATION"
-    narrow, wide = (suspected_forms(decoder(channels), BASE) for channels in (8, 256))
+    narrow, wide = (estimate_forms(decoder(channels), BASE) for channels in (8, 256))
     assert narrow is not None and narrow.rewrites == (way,)
     plain = find_fastest(decoder(8), estimated_costs(decoder(8), quantized(decoder(8))))
     assert narrow.predicted_us < plain.predicted_us
@@ -157,7 +157,7 @@ def pooled(window: int, stride: int) -> Model:
 
 @pytest.mark.parametrize("kind", ["RELU", "RELU6", "RELU_N1_TO_1"])
 def test_an_activation_that_nothing_takes_in_is_a_clamp_in_integers(kind: str) -> None:
-    found = suspected_forms(beside(kind), BASE)
+    found = estimate_forms(beside(kind), BASE)
     assert found is not None and found.rewrites == (f"{kind}:MAX_POOL_2D",) and not found.keep
     assert found.predicted_us < 0.5 * find_fastest_of(beside(kind)).integer_us
 
@@ -167,7 +167,7 @@ def find_fastest_of(model: Model) -> FastestForms:
 
 
 def test_small_pools_are_convolutions_in_integers_and_large_ones_are_not() -> None:
-    small, large = (suspected_forms(pooled(size, 2), BASE) for size in (2, 7))
+    small, large = (estimate_forms(pooled(size, 2), BASE) for size in (2, 7))
     assert small is not None and large is not None
     assert small.rewrites == ("AVERAGE_POOL_2D:DEPTHWISE_CONV_2D",)
     assert not large.rewrites and "AVERAGE_POOL_2D" in large.keep
@@ -178,20 +178,20 @@ def test_two_scores_at_many_places_are_a_logistic_in_float() -> None:
     b = Builder()
     x = b.op("CONV_2D", b.input("x", (1, 64, 64, 32)), noise(32, 3, 3, 32, scale=0.1), noise(32))
     two = b.op("CONV_2D", x, noise(2, 1, 1, 32), noise(2))
-    found = suspected_forms(b.model(b.op("SOFTMAX", two, beta=1.0)), BASE)
+    found = estimate_forms(b.model(b.op("SOFTMAX", two, beta=1.0)), BASE)
     assert found is not None and found.rewrites == ("SOFTMAX:LOGISTIC",)
     assert "LOGISTIC" in found.keep and "FULLY_CONNECTED" in found.keep
 
 
 def test_a_recipe_takes_what_was_found() -> None:
     found = FastestForms(("PRELU", 3), 1.0, 2.0, 3.0)
-    told = text_of(with_forms(parse("fuse | quantize(ranges=mse) | correct"), found))
+    told = text_of(apply_forms(parse("fuse | quantize(ranges=mse) | correct"), found))
     assert told == "fuse | quantize(keep=[PRELU, 3], ranges=mse) | correct"
-    assert text_of(with_forms(parse("qat"), found)) == "qat(keep=[PRELU, 3])"
+    assert text_of(apply_forms(parse("qat"), found)) == "qat(keep=[PRELU, 3])"
     stored = FastestForms(("LSTM",), 1.0, 2.0, 3.0, stored=("LSTM",))
-    told = text_of(with_forms(parse("quantize | correct"), stored))
+    told = text_of(apply_forms(parse("quantize | correct"), stored))
     assert told == "quantize(keep=[LSTM]) | quantize(to=dynamic, only=[LSTM]) | correct"
-    told = text_of(with_forms(parse("quantize | correct"), stored._replace(is_all=True)))
+    told = text_of(apply_forms(parse("quantize | correct"), stored._replace(is_all=True)))
     assert told == "quantize(to=dynamic, only=[LSTM]) | correct"
 
 
@@ -250,7 +250,7 @@ def test_a_model_that_keeps_a_state_is_timed_as_a_whole(layers: tuple[int, ...])
     assert found.predicted_us <= found.integer_us
     assert set(found.stored) <= {LSTM}
     assert found.is_all == (not layers and found.is_other)
-    made = with_forms(parse("cleanup | fuse | quantize"), found)
+    made = apply_forms(parse("cleanup | fuse | quantize"), found)
     after = apply(model, made, Context(tools(few(model, 2), threads=1))).model
     (op,) = [op for op in after.main.ops if op.kind == LSTM]
     assert layers or all(t is not None and t.dtype == "int8" for t in op.inputs[1:9])

@@ -37,12 +37,12 @@ from litesmith.passes.tidy.hoist import Hoist, is_worth_hoisting
 from litesmith.phrases import phrase
 from litesmith.precision.fastest_forms import (
     FastestForms,
+    apply_forms,
     before_quantize,
+    estimate_forms,
     fastest_forms,
     quantize_place,
     recurrent_kinds,
-    suspected_forms,
-    with_forms,
 )
 from litesmith.progress import Progress, silent
 from litesmith.run.core.target import Target
@@ -235,13 +235,13 @@ def _by_kernels(model: Model, plan: Plan, target: Target) -> tuple[Plan, Fastest
         return with_slow_kinds(model, plan), None
     if step.to != "int8" or step.io != "float":
         return plan, None
-    found = suspected_forms(model, recipe)
+    found = estimate_forms(model, recipe)
     is_suspect = found is not None and (found.is_other or bool(recurrent_kinds(model)))
     if is_suspect and plan.is_measured:
         found = fastest_forms(model, recipe, target)
     if found is None or not found.is_other:
         return plan, found
-    recipes = tuple(with_forms(recipe, found) for recipe in plan.recipes)
+    recipes = tuple(apply_forms(recipe, found) for recipe in plan.recipes)
     return plan._replace(recipes=recipes, notes=(*plan.notes, *_kept_notes(found, plan))), found
 
 
@@ -250,7 +250,7 @@ def with_slow_kinds(model: Model, plan: Plan) -> Plan:
     by what they took elsewhere: behind a step, numbers are those of other ops. Layers are what the
     plan is for."""
     place = quantize_place(plan.recipes[0])
-    found = suspected_forms(model, (*plan.recipes[0][:place], Quantize()))
+    found = estimate_forms(model, (*plan.recipes[0][:place], Quantize()))
     if found is None:
         return plan
     # A rewrite would number the ops anew; what it is for stays float instead.

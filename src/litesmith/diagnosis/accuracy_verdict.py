@@ -38,7 +38,7 @@ from litesmith.passes.core.step import Context
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.passes.tidy.fold import Fold
 from litesmith.phrases import join, phrase
-from litesmith.precision.fastest_forms import fastest_forms, suspected_forms, with_forms
+from litesmith.precision.fastest_forms import apply_forms, estimate_forms, fastest_forms
 from litesmith.run.core.target import Target
 from litesmith.tflite.file import load
 from litesmith.tflite.write import to_bytes
@@ -495,12 +495,12 @@ class _Examination:
         """Recipes tried whatever the cause: int8 for the weights alone, and int8 except for ops
         that are faster in float."""
         recipe = parse(OURS)
-        forms = suspected_forms(self._pair.file, recipe)
+        forms = estimate_forms(self._pair.file, recipe)
         if forms is not None and forms.is_other:
             forms = fastest_forms(self._pair.file, recipe, self._timing.target)
         found = [_DYNAMIC]
         if forms is not None and forms.is_other:
-            found.append(text_of(with_forms(parse("quantize"), forms)))
+            found.append(text_of(apply_forms(parse("quantize"), forms)))
         return found
 
     def _fastest(self, fitting: Mapping[str, "_Tried"]) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from litesmith.errors import CannotRun, LitesmithError
 from litesmith.ir.types import Model
 from litesmith.passes.core.recipe import apply
 from litesmith.passes.quantizing.quantize import Quantize
-from litesmith.precision.fastest_forms import SlowKind, fastest_forms, with_forms
+from litesmith.precision.fastest_forms import SlowKind, apply_forms, fastest_forms
 from litesmith.run.core.target import Target
 from litesmith.timing.latency import Result, Rule, list_contenders, measure, ratio
 from litesmith.timing.statistics import FASTER, SAME, SLOWER, UNCLEAR, Ratio
@@ -68,7 +68,7 @@ def int8_form(reference: Model, target: Target, runs: int | None = None) -> Othe
     if not found.is_other and found.float_us < found.integer_us:
         return OtherForm(FLOAT16, start, found.slow)
     context = context_of(RandomSamples(start, _SAMPLES))
-    return OtherForm(INT8, apply(start, with_forms(recipe, found), context).model, found.slow)
+    return OtherForm(INT8, apply(start, apply_forms(recipe, found), context).model, found.slow)
 
 
 def dynamic_form(model: Model) -> OtherForm | None:

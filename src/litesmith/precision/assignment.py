@@ -1,8 +1,8 @@
-"""The form of every op at the least cost: of the ops themselves, and of conversions between them.
+"""Chooses a form for every op so that ops, and the conversions between them, cost least in total.
 
-One form after the other is offered to all ops at once, and a minimum cut tells who takes it. With
-two forms the first offer ends at the optimum; with more, at a choice that no offer of one form
-improves.
+Each form in turn is offered to all ops at once, and a minimum cut decides which ops accept it. With
+two forms, one offer finds the optimum; with more, the search ends when no single offer improves the
+total.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -11,18 +11,18 @@ from typing import NamedTuple
 
 from litesmith.numeric.minimum_cut import ENDLESS, SINK, SOURCE, FlowNetwork
 
-# Costs are whole numbers of so many parts of a microsecond.
+# The cut needs whole numbers, so costs are counted in this fraction of a microsecond.
 _PARTS = 1000
 
-# Offers of every form; each pass over them lowers the cost, and a few do.
+# A pass offers every form once. Each pass lowers the cost, and a few passes suffice.
 _MOST_PASSES = 8
 
 
 class Flow(NamedTuple):
-    """What one op writes and others read. A form that the writer has not got is made once, however
-    many read it.
+    """A tensor that one op writes and others read. It is converted once for each further form in
+    which it is read, no matter how many ops read that form.
 
-    cost  microseconds that making one more form takes
+    cost  microseconds of one conversion
     """
 
     writer: int
@@ -30,12 +30,12 @@ class Flow(NamedTuple):
     cost: float
 
     def conversions(self, forms: Sequence[str]) -> int:
-        """How often it is converted where ops have these forms."""
+        """The number of conversions that these forms of the ops require."""
         return len({forms[op] for op in self.readers} - {forms[self.writer]})
 
 
 class Penalty(NamedTuple):
-    """What is lost, in microseconds that it is worth, where any of these ops has this form."""
+    """A cost, in microseconds, that is due once if any of these ops has this form."""
 
     ops: frozenset[int]
     form: str
@@ -44,9 +44,9 @@ class Penalty(NamedTuple):
 
 @dataclass(frozen=True)
 class Costs:
-    """What every choice costs.
+    """The cost of every possible choice of forms.
 
-    ops  of each op, microseconds in each form that it can have
+    ops  for each op, its microseconds in each form that it can have
     """
 
     ops: Sequence[Mapping[str, float]]
@@ -54,7 +54,7 @@ class Costs:
     penalties: Sequence[Penalty] = ()
 
     def of(self, forms: Sequence[str]) -> float:
-        """What ops in these forms take, with all conversions and penalties."""
+        """The cost of ops in these forms, conversions and penalties included."""
         own = sum(costs[form] for costs, form in zip(self.ops, forms, strict=True))
         converted = sum(flow.cost * flow.conversions(forms) for flow in self.flows)
         lost = sum(p.cost for p in self.penalties if any(forms[op] == p.form for op in p.ops))
@@ -62,7 +62,7 @@ class Costs:
 
 
 def assign(costs: Costs) -> tuple[str, ...]:
-    """The form of each op."""
+    """Chooses the form of each op."""
     names = list(dict.fromkeys(form for row in costs.ops for form in row))
     cheapest = [min(row, key=row.__getitem__) for row in costs.ops]
     pairs = zip(costs.ops, cheapest, strict=True)
@@ -79,7 +79,7 @@ def assign(costs: Costs) -> tuple[str, ...]:
 
 
 def _offer(costs: Costs, now: Sequence[str], form: str) -> tuple[str, ...]:
-    """Who takes a form that is offered to all at once, at the least cost."""
+    """The forms of all ops after one form was offered: ops accept it where that lowers the cost."""
     offer = _Offer(now, form, [form in row for row in costs.ops])
     for op, row in enumerate(costs.ops):
         if offer.is_free(op):
@@ -100,7 +100,7 @@ def _offer(costs: Costs, now: Sequence[str], form: str) -> tuple[str, ...]:
 
 
 class _Offer:
-    """The network of one offer: who lies on the far side of its cut takes the form."""
+    """The flow network of one offer: ops on the far side of its minimum cut accept the form."""
 
     def __init__(self, now: Sequence[str], form: str, allowed: Sequence[bool]) -> None:
         self._now, self._form = now, form
@@ -110,14 +110,14 @@ class _Offer:
         }
 
     def is_free(self, op: int) -> bool:
-        """Whether an op can choose."""
+        """True where an op may accept or decline: it can have the form and does not have it yet."""
         return op in self._nodes
 
     def charge(
         self, taking: Collection[int] | None, staying: Collection[int] | None, cost: float
     ) -> None:
-        """Costs this much where any of `taking` takes the form, or has it, and any of `staying`
-        does not; None for either means always."""
+        """Adds a cost that is due where any op of `taking` ends up in the form while any op of
+        `staying` does not; None instead of ops stands for a condition that always holds."""
         capacity = round(cost * _PARTS)
         ends = self._ends(taking, SINK, has=True)
         starts = self._ends(staying, SOURCE, has=False)
@@ -128,7 +128,8 @@ class _Offer:
         self._network.join(start, end, capacity)
 
     def _ends(self, ops: Collection[int] | None, always: int, *, has: bool) -> list[int]:
-        """The nodes of some ops; the source or the sink alone where one of them is settled."""
+        """The nodes of the ops that can choose; only `always` where a settled op already meets the
+        condition."""
         if ops is None:
             return [always]
         settled = (op for op in ops if op not in self._nodes)
@@ -137,7 +138,7 @@ class _Offer:
         return [self._nodes[op] for op in ops if op in self._nodes]
 
     def _gather(self, nodes: Sequence[int], *, is_start: bool) -> int:
-        """One node that stands for any of several."""
+        """A single node that stands for "any of these nodes"."""
         if len(nodes) == 1:
             return nodes[0]
         joint = self._network.node()

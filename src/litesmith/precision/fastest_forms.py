@@ -1,4 +1,4 @@
-"""Which ops of a model are better left float, by time alone."""
+"""Finds the ops of a model that are faster left in float; accuracy plays no part here."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -20,22 +20,21 @@ from litesmith.passes.quantizing.qat import Qat
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.precision.assignment import Costs, Flow, assign
 from litesmith.precision.form_costs import FormCosts, estimated_costs, form_costs
-from litesmith.precision.op_costs import whole_us
+from litesmith.precision.op_costs import time_run
 from litesmith.run.core.target import Target
 from litesmith.workers.engine import Engine
 
 FLOAT, INTEGER = "float", "integer"
 
-# A choice that gains less than this share of the time, or fewer microseconds, is not worth its
-# conversions.
+# Keeping ops in float must gain more than this share of the time, and more than these microseconds.
 _LEAST_GAIN, _LEAST_US = 0.03, 3.0
 
-# A choice that looks this many times as slow as the best may be the best in truth: conversions are
-# timed alone, and cost less beside ops that have just made what they read.
+# A choice predicted to be this many times as slow as the best one may still win: conversions are
+# timed alone, and are cheaper right after the op that has just written what they read.
 _NEARLY = 1.2
 
-# Ops without a fast integer kernel, said with ops that have one; each exact or nearly so.
-_WAYS = (
+# Rewrites of ops that lack a fast integer kernel into ops that have one; exact or nearly so.
+_REWRITES = (
     "ABS:MAXIMUM",
     "AVERAGE_POOL_2D:DEPTHWISE_CONV_2D",
     "AVERAGE_POOL_2D:MEAN",
@@ -52,7 +51,7 @@ _WAYS = (
 
 
 class SlowKind(NamedTuple):
-    """Ops of one kind, how many they are, and what they take together in either form."""
+    """All ops of one kind: their number, and their total time in each form."""
 
     kind: str
     ops: int
@@ -61,20 +60,20 @@ class SlowKind(NamedTuple):
 
 
 class FastestForms(NamedTuple):
-    """The ops of a float model that stay float in its quantized one, and what comes of it.
+    """The ops that should stay float when a model is quantized, and the run times to expect.
 
-    keep          these ops as `quantize` takes them
-    predicted_us  of a run of the model with these ops in float
-    integer_us    of the model with every op in integers that can be
-    float_us      of the float model
-    kept          these ops by kind
-    slow          the kinds that take longer in integers than in float, the worst first
-    rewrites      what is said with other ops first, as `rewrite` takes it
-    by_kind_us    of a run with every op of the slow kinds in float and no other; None where those
-                  are all layers
-    stored        kinds of recurrences that compute on float data with int8 weights
-    is_all        True where these are all that has weights, so that nothing is left for integers
-    by_runs       True where these are times of whole runs, not of single ops
+    keep          the ops, in the form that the argument `keep` of `quantize` has
+    predicted_us  time of a run with these ops in float
+    integer_us    time of a run with every op in integers that can be
+    float_us      time of a run of the float model
+    kept          the ops to keep, summed up by kind
+    slow          the kinds that are slower in integers than in float, the worst first
+    rewrites      rewrites to apply first, in the form that the argument `ops` of `rewrite` has
+    by_kind_us    time of a run with exactly the slow kinds in float; None where that would leave
+                  no layer to quantize
+    stored        kinds of recurrences that should compute on float data with int8 weights
+    is_all        True where no other op has weights, so that `quantize` has nothing left to do
+    by_runs       True where the times come from whole runs, not from single ops
     """
 
     keep: Names
@@ -91,8 +90,9 @@ class FastestForms(NamedTuple):
 
     @property
     def by_kind(self) -> "FastestForms | None":
-        """The slow kinds in float and nothing else, where that is another choice, simple enough to
-        be faster than it looks, and would gain if conversions took no time."""
+        """An alternative worth timing: exactly the slow kinds in float. None where it is the same
+        choice, is predicted to be far slower, or would gain nothing even if conversions were
+        free."""
         kinds = tuple(sorted(row.kind for row in self.slow))
         near = self.by_kind_us is not None and self.by_kind_us <= _NEARLY * self.predicted_us
         gain = sum(row.integer_us - row.float_us for row in self.slow)
@@ -103,7 +103,7 @@ class FastestForms(NamedTuple):
 
     @property
     def is_other(self) -> bool:
-        """True where something is not as the scheme alone would have it."""
+        """True where the choice differs from what the scheme alone would do."""
         return bool(self.keep or self.rewrites or self.stored)
 
 
@@ -114,30 +114,30 @@ def fastest_forms(
     runs: int | None = None,
     engine: Engine | None = None,
 ) -> FastestForms | None:
-    """The ops that the recipe's step `quantize` had better keep, and what had better be said with
-    other ops before it; None where ops cannot be timed."""
+    """Finds the ops that the recipe's step `quantize` should keep in float, and the rewrites that
+    should precede it; None where ops cannot be timed."""
 
     def measured(reference: Model, quantized: Model) -> FormCosts:
         return form_costs(reference, quantized, target, runs, engine)
 
-    found = _found(model, recipe, measured)
+    found = _find_best(model, recipe, measured)
     if found is None and recurrent_kinds(model):
-        return _by_runs(model, recipe, lambda one: whole_us(one, target, runs, engine))
+        return _find_by_runs(model, recipe, lambda one: time_run(one, target, runs, engine))
     return found
 
 
-def suspected_forms(model: Model, recipe: Recipe) -> FastestForms | None:
-    """The same by what kinds of ops took elsewhere, without a run."""
-    return _found(model, recipe, estimated_costs)
+def estimate_forms(model: Model, recipe: Recipe) -> FastestForms | None:
+    """Estimates the same without a run, from times of each kind of op on another machine."""
+    return _find_best(model, recipe, estimated_costs)
 
 
 def quantize_place(recipe: Recipe) -> int:
-    """Where the step `quantize`, or `qat`, stands."""
+    """The position of the step `quantize`, or `qat`, in a recipe."""
     return next(number for number, step in enumerate(recipe) if isinstance(step, Quantize | Qat))
 
 
-def with_forms(recipe: Recipe, found: FastestForms) -> Recipe:
-    """The recipe with what was found in it."""
+def apply_forms(recipe: Recipe, found: FastestForms) -> Recipe:
+    """Returns the recipe with these ops kept in float, and the rewrites before `quantize`."""
     place = quantize_place(recipe)
     step = recipe[place]
     assert isinstance(step, Quantize | Qat)
@@ -158,16 +158,16 @@ def _rewriting(ways: Sequence[str]) -> Recipe:
 Cost = Callable[[Model, Model], FormCosts]
 
 
-def _found(model: Model, recipe: Recipe, cost: Cost) -> FastestForms | None:
-    """The best choice of forms; each way to say an op otherwise is taken where it gains more."""
+def _find_best(model: Model, recipe: Recipe, cost: Cost) -> FastestForms | None:
+    """Finds the best choice of forms; a rewrite is added to it where that gains more time."""
     place = quantize_place(recipe)
     front, step = recipe[:place], recipe[place]
     assert isinstance(step, Quantize | Qat)
     try:
         reference = before_quantize(model, front)
         best = _best(reference, step, cost)
-        # Ops that are kept by their numbers have others where ops are said otherwise.
-        for way in _promising(reference, step) if not step.keep else ():
+        # A rewrite renumbers the ops, so `keep` would name other ops.
+        for way in _list_promising(reference, step) if not step.keep else ():
             ways = (*best.rewrites, way)
             other = _best(before_quantize(model, (*front, *_rewriting(ways))), step, cost)
             if other.predicted_us < best.predicted_us * (1 - _LEAST_GAIN):
@@ -177,9 +177,12 @@ def _found(model: Model, recipe: Recipe, cost: Cost) -> FastestForms | None:
     return best
 
 
-def _by_runs(model: Model, recipe: Recipe, whole: Callable[[Model], float]) -> FastestForms | None:
-    """The best choice for a model that keeps a state, of which nobody can time single ops: what the
-    kinds suggest, by whole runs; also with int8 weights for what is recurrent and stays float."""
+def _find_by_runs(
+    model: Model, recipe: Recipe, whole: Callable[[Model], float]
+) -> FastestForms | None:
+    """Finds the best choice for a model with a state, whose ops cannot be timed one by one: times
+    whole runs of the choices that the kinds of its ops suggest. One of these gives recurrences that
+    stay float int8 weights."""
     place = quantize_place(recipe)
     try:
         float_us, plain_us = (
@@ -188,11 +191,11 @@ def _by_runs(model: Model, recipe: Recipe, whole: Callable[[Model], float]) -> F
     except (CannotApply, CannotRun):
         return None
     best = FastestForms((), plain_us, plain_us, float_us, by_runs=True)
-    for forms in _suggested(model, recipe, best):
-        end = len(with_forms(recipe, forms)) - len(recipe) + place + 1
+    for forms in _list_suggested(model, recipe, best):
+        end = len(apply_forms(recipe, forms)) - len(recipe) + place + 1
         with suppress(CannotApply, CannotRun):
-            us = whole(before_quantize(model, with_forms(recipe, forms)[:end]))
-            # Int8 weights are smaller too, which is worth what a gain would have to be.
+            us = whole(before_quantize(model, apply_forms(recipe, forms)[:end]))
+            # Int8 weights make the file smaller, so they may cost as much time as others must gain.
             least = max(_LEAST_GAIN * best.predicted_us, _LEAST_US)
             least = -_LEAST_GAIN * best.predicted_us if forms.stored and best.keep else least
             if best.predicted_us - us > least:
@@ -200,8 +203,8 @@ def _by_runs(model: Model, recipe: Recipe, whole: Callable[[Model], float]) -> F
     return best
 
 
-def _suggested(model: Model, recipe: Recipe, plain: FastestForms) -> Iterator[FastestForms]:
-    suspected = suspected_forms(model, recipe) or plain
+def _list_suggested(model: Model, recipe: Recipe, plain: FastestForms) -> Iterator[FastestForms]:
+    suspected = estimate_forms(model, recipe) or plain
     times = {"integer_us": plain.integer_us, "float_us": plain.float_us, "by_runs": True}
     if suspected.is_other:
         yield suspected._replace(**times)
@@ -221,10 +224,10 @@ def recurrent_kinds(model: Model) -> tuple[str, ...]:
     return tuple(sorted(kind for kind in kinds if "float32:tensor8" in OPS[kind].versions))
 
 
-def _promising(reference: Model, step: Step) -> Iterator[str]:
-    """The ways to say ops otherwise that may gain, by what kinds of ops took elsewhere."""
+def _list_promising(reference: Model, step: Step) -> Iterator[str]:
+    """The rewrites that should save time, estimated from the kinds of the ops."""
     kinds = {op.kind for op in reference.main.ops}
-    ways = [way for way in _WAYS if way.partition(":")[0] in kinds]
+    ways = [way for way in _REWRITES if way.partition(":")[0] in kinds]
     plain_us = _best(reference, step, estimated_costs).predicted_us if ways else 0.0
     for way in ways:
         change = apply(reference, _rewriting((way,)))
@@ -233,8 +236,8 @@ def _promising(reference: Model, step: Step) -> Iterator[str]:
 
 
 def before_quantize(model: Model, front: Recipe) -> Model:
-    """The model that the step `quantize` is handed: its ops, whatever the data would make of their
-    constants."""
+    """The model that the step `quantize` receives. It has the right ops; constants that depend on
+    calibration data are arbitrary."""
     return apply(model, front, Context(ANY_RANGES)).model
 
 
@@ -255,13 +258,14 @@ def _any_ranges(_: Model, tensors: Sequence[Tensor], what: frozenset[str]) -> di
     return found
 
 
-# Kernels take the same time whatever the ranges are.
+# Stands in for observed ranges: the time of a kernel does not depend on them.
 ANY_RANGES = Tools(_no_samples, _any_ranges, _no_samples)
 
 
 def find_fastest(reference: Model, costs: FormCosts) -> FastestForms:
-    """The choice that takes least time; nothing is kept where that gains next to nothing. Where
-    float is faster throughout, layers are integers all the same: that was asked for."""
+    """Finds the choice that takes least time, and keeps nothing where the gain is negligible. Where
+    float is faster everywhere, the layers still become integers, because the user asked for a
+    quantized model."""
     graph = reference.main
     problem = costs_of(graph, costs)
     free = [op for op, us in enumerate(costs.integers) if us is not None]
@@ -277,8 +281,8 @@ def find_fastest(reference: Model, costs: FormCosts) -> FastestForms:
         kept, best = [], whole
     real = problem.of(forms_of(problem, free)) + costs.float_rest
     share = len(kept) / max(1, len(free))
-    # Ops take another time beside others than alone: both ends of the choice are measured, and what
-    # the integer end is off by belongs to its ops, of which some are gone.
+    # Ops take a different time together than alone. Both extremes, all float and all integers, are
+    # measured; the error of the sum at the integer end is shared among the ops that stay integers.
     integer_us = costs.integer_us or whole + costs.integer_rest
     drift = (integer_us - whole - costs.integer_rest) * min(1.0, best / max(whole, 1e-9))
     rest = share * costs.float_rest + (1 - share) * (costs.integer_rest + drift)
@@ -294,8 +298,8 @@ def find_fastest(reference: Model, costs: FormCosts) -> FastestForms:
 def slower_kinds(
     model: Model, recipe: Recipe, quantized: Model, target: Target, runs: int | None = None
 ) -> tuple[SlowKind, ...]:
-    """The kinds of ops that take longer in a quantized model than in the float one that the step
-    `quantize` of this recipe was handed, the worst first; none where ops cannot be timed."""
+    """The kinds of ops that became slower when the step `quantize` of this recipe quantized them,
+    the worst first; none where ops cannot be timed."""
     place = quantize_place(recipe)
     try:
         reference = before_quantize(model, recipe[:place])
@@ -311,7 +315,7 @@ def _slow_kinds(graph: Graph, costs: FormCosts) -> tuple[SlowKind, ...]:
 
 
 def _by_kind(graph: Graph, costs: FormCosts, ops: Sequence[int]) -> tuple[SlowKind, ...]:
-    """What ops take, by kind; the kind that gains most by float first."""
+    """Sums up the times of ops by kind; the kind that gains most from float comes first."""
     kinds: dict[str, list[int]] = {}
     for op in ops:
         kinds.setdefault(graph.ops[op].kind, []).append(op)
@@ -328,14 +332,14 @@ def _by_kind(graph: Graph, costs: FormCosts, ops: Sequence[int]) -> tuple[SlowKi
 
 
 def forms_of(problem: Costs, kept: Collection[int]) -> list[str]:
-    """Integers wherever they can be, but for the ops that are kept."""
+    """Integers for every op that can have them, except the kept ops."""
     rows = enumerate(problem.ops)
     return [INTEGER if INTEGER in row and op not in kept else FLOAT for op, row in rows]
 
 
 def costs_of(graph: Graph, costs: FormCosts) -> Costs:
-    """The choice as a problem. Behind the ops stand the model's inputs and, last, its caller, who
-    reads the outputs; both are float."""
+    """The costs of a graph as `assign` takes them. After the ops come one row for each input of the
+    model and a last row for the caller, who reads the outputs; these rows are always float."""
     count = len(graph.ops)
     rows = [
         {FLOAT: us} if integer is None else {FLOAT: us, INTEGER: integer}
@@ -356,7 +360,7 @@ def costs_of(graph: Graph, costs: FormCosts) -> Costs:
 
 
 def readers_of(graph: Graph) -> dict[Tensor, list[int]]:
-    """The numbers of the ops that read the values of each tensor."""
+    """The positions of the ops that read the values of each tensor."""
     readers: dict[Tensor, list[int]] = {}
     for place, op in enumerate(graph.ops):
         for tensor in op.inputs if not OPS[op.kind].reads_shape_only else ():
@@ -366,7 +370,7 @@ def readers_of(graph: Graph) -> dict[Tensor, list[int]]:
 
 
 def names_of(graph: Graph, kept: Sequence[int]) -> Names:
-    """Ops as `keep` takes them: by kind where all of a kind are kept, else by number."""
+    """Names ops as `keep` takes them: by kind where all ops of a kind are kept, else by number."""
     every, some = (
         Counter(graph.ops[n].kind for n in numbers) for numbers in (range(len(graph.ops)), kept)
     )

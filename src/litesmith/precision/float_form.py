@@ -1,5 +1,5 @@
-"""The float model that a quantized one computes: the same ops on real numbers, none of them a
-conversion. It tells what ops would take in float where nobody has the original."""
+"""Turns a quantized model back into float: the same ops on real numbers, without conversions.
+Timing that model shows how fast its ops would be in float when the original is not at hand."""
 
 from dataclasses import replace
 
@@ -14,7 +14,8 @@ from litesmith.passes.core.layers import real_values
 
 
 def float_form(model: Model) -> Model:
-    """Raises CannotApply for a model with several graphs, custom ops or packed constants."""
+    """Returns the float model; raises CannotApply where there are several graphs, custom ops or
+    packed constants."""
     if len(model.graphs) > 1:
         raise CannotApply("a model of several graphs has no float form")
     graph = model.main
@@ -36,7 +37,7 @@ def float_form(model: Model) -> Model:
 
 
 def _real(tensor: Tensor) -> Tensor:
-    """A tensor with what its codes stand for."""
+    """The tensor with the real values that its codes represent."""
     if not tensor.is_const:
         return replace(tensor, dtype="float32", quant=None)
     is_plain = tensor.sparsity is None and tensor.quant is not None and tensor.quant.block is None

@@ -1,4 +1,4 @@
-"""What the ops of a float model take in both forms: profiled, or by their kinds."""
+"""The times of a model's ops in float and in integers, profiled or estimated from their kinds."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -18,14 +18,15 @@ from litesmith.workers.engine import Engine
 
 
 class FormCosts(NamedTuple):
-    """What the ops of a float model take in both forms.
+    """The times of a model's ops in both forms, in microseconds.
 
-    floats        of each op, microseconds in the float model
-    integers      of each op, in the quantized model; None where it stays float there
-    conversion    of each tensor that is made or given, what one conversion takes
-    float_rest    of a run of the float model, what is spent outside the ops
-    integer_rest  the same of the quantized model
-    integer_us    of a whole run of the quantized model, conversions and all; None if not measured
+    floats        time of each op in the float model
+    integers      time of each op in the quantized model; None where the op stays float there
+    conversion    time to convert each input, and each tensor that an op writes
+    float_rest    time of a run of the float model that is spent outside its ops
+    integer_rest  the same for the quantized model
+    integer_us    time of a whole run of the quantized model with its conversions; None if not
+                  measured
     """
 
     floats: tuple[float, ...]
@@ -43,14 +44,14 @@ def form_costs(
     runs: int | None = None,
     engine: Engine | None = None,
 ) -> FormCosts:
-    """Both models profiled; `quantized` is what `quantize` alone made of the reference."""
+    """Profiles both models; `quantized` is the reference after the step `quantize` and no other."""
     times = [op_times(model, target, runs, engine) for model in (reference, quantized)]
     found = _form_costs(reference, quantized, times, conversion_times(target, runs, engine))
     return found._replace(integer_us=times[1].whole)
 
 
 def estimated_costs(reference: Model, quantized: Model) -> FormCosts:
-    """The same from what kinds of ops took elsewhere."""
+    """Estimates the same from times of each kind of op on another machine."""
     times = [_estimated_times(model) for model in (reference, quantized)]
     return _form_costs(reference, quantized, times, KNOWN_CONVERSIONS)
 
@@ -71,8 +72,8 @@ def _form_costs(
 
 
 def _integer_us(reference: Model, quantized: Model, times: OpTimes) -> Iterator[float | None]:
-    """Of each op of the float model, its time in the quantized one, which has the same ops in the
-    same order and conversions among them."""
+    """The time that each op of the float model takes in the quantized one, which has the same ops
+    in the same order, with conversions between them."""
     pairs = zip(quantized.main.ops, times.ops, strict=True)
     own = [(op, us) for op, us in pairs if not OPS[op.kind].rescales]
     kinds = [op.kind for op in reference.main.ops if not OPS[op.kind].rescales]
@@ -88,6 +89,6 @@ def _integer_us(reference: Model, quantized: Model, times: OpTimes) -> Iterator[
 
 
 def _estimated_times(model: Model) -> OpTimes:
-    """Of each op of the main graph, what its kind takes."""
+    """Estimated times of the ops of the main graph, by their kinds."""
     times = (known_us(op, is_integer=is_integer(op)) for op in model.main.ops)
     return OpTimes(tuple(times), 0.0)

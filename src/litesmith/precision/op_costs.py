@@ -1,5 +1,5 @@
-"""What every op of a model takes on a target, and what conversions take: from profiles, which the
-cache keeps by what an op is, its shapes, the target, the machine and the runtime."""
+"""The time of every op of a model on a target, and of conversions, from profiles. The cache keeps
+these by op, shapes, target, machine and runtime."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -30,33 +30,34 @@ from litesmith.timing.statistics import percentile
 from litesmith.type_guards import is_mapping
 from litesmith.workers.engine import Engine
 
-# Of the files in the cache that hold times.
+# The ending of the cache's files of times.
 ENDING = ".times"
 
-# Conversions are timed at these sizes; between them time grows evenly.
+# Conversions are timed at these numbers of values; times in between are interpolated.
 _SIZES = (256, 4_096, 65_536, 1_048_576)
 
-# How often a model converts there and back: so many values in all, and eight times at the most.
+# A model that times conversions converts back and forth: this many values in all, and no more than
+# this many times.
 _MOST_VALUES, _MOST_TIMES = 524_288, 8
 
-# Where a model lies in memory makes it faster or slower: it is loaded so many times.
+# The place of a model in memory makes it faster or slower, so it is loaded this many times.
 _LOADS = 4
 
-# What others do on the machine only ever makes an op slower: the lower quartile is the usual time.
+# Other work on the machine can only slow an op down, so the lower quartile is its usual time.
 _USUAL = 25.0
 
-# Enough to tell ops apart; a profile that a person reads takes longer.
+# Enough runs to tell ops apart; a profile for people takes more.
 _RUNS = 40
 
-# A machine on which others take more of the cores than this has its times measured anew next time.
+# Times are not cached where other processes use more than this share of the cores.
 _BUSY = 0.1
 
 
 class OpTimes(NamedTuple):
-    """Microseconds of the ops of a main graph.
+    """Times of the main graph of a model, in microseconds.
 
-    ops   of each op, in order
-    rest  of a run outside its ops
+    ops   time of each op, in order
+    rest  time of a run that is spent outside the ops
     """
 
     ops: tuple[float, ...]
@@ -70,11 +71,11 @@ class OpTimes(NamedTuple):
 def op_times(
     model: Model, target: Target, runs: int | None = None, engine: Engine | None = None
 ) -> OpTimes:
-    """What each op usually takes; raises CannotRun where the runtime tells not all. With an engine
-    they come from its devices, and are not kept.
+    """The usual time of each op; raises CannotRun where the runtime does not report every op. With
+    an engine, its devices measure the times, and the cache does not keep them.
 
-    A model whose sizes depend on values has no profile: shapes are fixed first, and the ops that
-    only compute shapes take no time.
+    A model whose sizes depend on values cannot be profiled, so shapes are fixed first; ops that
+    only compute shapes count as taking no time.
     """
     fixed = Fold(shapes=True).apply(model, Context()).model
     known = _known_times(profiled_times, fixed, target, runs, engine)
@@ -89,8 +90,8 @@ def _known_times(
     runs: int | None,
     engine: Engine | None,
 ) -> OpTimes:
-    """What is kept, or else what is measured."""
-    kept = None if engine else _Kept(target)
+    """Returns times from the cache, or else measures them."""
+    kept = None if engine else _CachedTimes(target)
     known = kept and kept.find(model)
     if known is None:
         known = run_alone(engine, phrase("profiling"), measured, model, target, runs)
@@ -100,26 +101,26 @@ def _known_times(
 
 
 def profiled_times(source: Source, target: Target, runs: int | None = None) -> OpTimes:
-    """The usual times of the ops of the main graph, in order."""
+    """Profiles the ops of the main graph; returns their usual times in order."""
     found = profile_ops(source, target, runs=_RUNS if runs is None else runs)
     ops = [op for op in found.ops if op.graph == 0]
     usual = [percentile(op.samples_us, _USUAL) if op.samples_us else 0.0 for op in ops]
     whole = percentile(found.plain_us, _USUAL)
-    if sum(usual) > whole:  # to watch an op takes time too
+    if sum(usual) > whole:  # the profiler itself takes time
         usual = [us * whole / sum(usual) for us in usual]
     rest = whole - sum(usual)
     leaving = [place for place, op in enumerate(ops) if op.kernel not in ("", XNNPACK)]
-    if rest > 0 and leaving:  # what it costs to leave XNNPACK and to come back
+    if rest > 0 and leaving:  # the price of leaving XNNPACK and coming back
         for place in leaving:
             usual[place] += rest / len(leaving)
         rest = 0.0
     return OpTimes(tuple(usual), rest)
 
 
-def whole_us(
+def time_run(
     model: Model, target: Target, runs: int | None = None, engine: Engine | None = None
 ) -> float:
-    """What a run of a model usually takes, also of one that has no profile."""
+    """The usual time of a run, also for a model that cannot be profiled."""
     return run_alone(engine, phrase("profiling"), equal_times, model, target, runs).whole
 
 
@@ -130,8 +131,9 @@ def _name(op: Op) -> str:
 def conversion_times(
     target: Target, runs: int | None = None, engine: Engine | None = None
 ) -> ConversionTimes:
-    """The mean of both directions, from models that do nothing else. They are the machine's, not a
-    model's: one process measures them once, on a busy machine too."""
+    """Times of one conversion, the mean of both directions, from models that do nothing else. The
+    times belong to the machine, not to a model, so a process measures them only once, even on a
+    busy machine."""
     return _conversions(target, runs, engine) if engine else _conversions_here(target, runs)
 
 
@@ -143,15 +145,15 @@ def _conversions_here(target: Target, runs: int | None) -> ConversionTimes:
 def _conversions(target: Target, runs: int | None, engine: Engine | None) -> ConversionTimes:
     times: list[float] = []
     for size in _SIZES:
-        model = _converting(size)
+        model = _repeat_conversions(size)
         whole = _known_times(equal_times, model, target, runs, engine).whole
         times.append(max(whole, 0.0) / len(model.main.ops))
     return ConversionTimes(_SIZES, tuple(times))
 
 
 def equal_times(source: Source, target: Target, runs: int | None = None) -> OpTimes:
-    """The usual time of whole runs, an equal part of it for each op: the profiler counts whole
-    microseconds, more than a small conversion takes."""
+    """The usual time of a whole run, divided equally among the ops. The profiler cannot time small
+    conversions: it counts whole microseconds."""
     model, times = read_once(source), list[float]()
     each = ceil((_RUNS if runs is None else runs) / _LOADS)
     for _ in range(_LOADS):
@@ -164,9 +166,9 @@ def equal_times(source: Source, target: Target, runs: int | None = None) -> OpTi
     return OpTimes((percentile(times, _USUAL) / count,) * count, 0.0)
 
 
-def _converting(size: int) -> Model:
-    """So many values to int8 and back, several times over: side by side and at other scales, for
-    the runtime joins what it can."""
+def _repeat_conversions(size: int) -> Model:
+    """A model that converts `size` values to int8 and back, several times over: side by side and
+    with different scales, because the runtime merges equal conversions."""
     b = Builder()
     x = b.input("x", (1, size))
     count = min(_MOST_TIMES, max(1, _MOST_VALUES // size))
@@ -175,9 +177,9 @@ def _converting(size: int) -> Model:
     return b.model(*(b.op("DEQUANTIZE", t, dtype="float32", version=2) for t in coded))
 
 
-class _Kept:
-    """The times of one target that are kept on disk: what an op is -> its time. The time outside
-    the ops is that of all of them together."""
+class _CachedTimes:
+    """The cached times of one target, by a key of each op; the time that a model spends outside its
+    ops has a key of all ops together."""
 
     def __init__(self, target: Target) -> None:
         self._place = _place(target)
@@ -191,7 +193,7 @@ class _Kept:
                 }
 
     def find(self, model: Model) -> OpTimes | None:
-        """The times of a model all of whose ops are known; None for others."""
+        """The times of a model; None unless all of its ops are in the cache."""
         keys = _keys(model)
         if any(key not in self._times for key in keys):
             return None
@@ -199,11 +201,11 @@ class _Kept:
         return OpTimes(tuple(ops), rest)
 
     def add(self, model: Model, found: OpTimes) -> None:
-        """Keeps times, unless the machine is too busy for times that last."""
+        """Caches times, unless the machine is too busy for them to be reliable."""
         if self._place is None or host().busy > _BUSY:
             return
         self._times |= dict(zip(_keys(model), (*found.ops, found.rest), strict=True))
-        with suppress(OSError, BadInput):  # a full or write-protected disk costs time, nothing else
+        with suppress(OSError, BadInput):  # without the cache, times are measured again
             write_sealed(self._place, json.dumps(self._times).encode())
 
 
@@ -216,7 +218,7 @@ def _place(target: Target) -> Path | None:
 
 
 def _keys(model: Model) -> list[str]:
-    """What each op of the main graph is, and all of them together."""
+    """A key for each op of the main graph, and a last one for all of them together."""
     texts = [_describe(op) for op in model.main.ops]
     return [sha256(text.encode()).hexdigest()[:24] for text in (*texts, "\n".join(texts))]
 

@@ -1,4 +1,4 @@
-"""Times for steps that ask for them: of the ops of a model, and of two models in turns."""
+"""The clock that steps use: it profiles the ops of a model, and times two models in turns."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from litesmith.precision.op_costs import op_times
 from litesmith.run.core.target import Target
 from litesmith.timing.latency import Rule, list_contenders, measure
 
-# Seconds that two models take turns for.
+# How long two models take turns, in seconds.
 _SECONDS = 1.5
 
 

@@ -16,7 +16,7 @@ from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.passes.quantizing.round import Round
 from litesmith.passes.shrinking.prune import Prune
 from litesmith.phrases import phrase
-from litesmith.precision.fastest_forms import with_forms
+from litesmith.precision.fastest_forms import apply_forms
 from litesmith.search.tuning.search_state import EIGHT_BITS, Candidate, State
 from litesmith.units import time_text
 
@@ -89,7 +89,7 @@ def _fastest(branch: str, why: str) -> Callable[[State], Iterator[Candidate]]:
         if not found or not found.is_other:
             yield Candidate(branch, branch, usual, why, found and found.integer_us)
         else:
-            recipe = text_of(with_forms(parse(usual), found))
+            recipe = text_of(apply_forms(parse(usual), found))
             told = phrase(
                 "in integers throughout a run would take {time}, and in float {time2}",
                 time_text(found.integer_us),
@@ -97,7 +97,7 @@ def _fastest(branch: str, why: str) -> Callable[[State], Iterator[Candidate]]:
             )
             yield Candidate(f"{branch}-fastest", branch, recipe, told, found.predicted_us)
         if found and (other := found.by_kind) is not None:
-            recipe = text_of(with_forms(parse(usual), other))
+            recipe = text_of(apply_forms(parse(usual), other))
             told = phrase("only kinds of ops that are slower in integers stay float")
             yield Candidate(f"{branch}-by-kind", branch, recipe, told, other.predicted_us)
 

@@ -24,11 +24,11 @@ from litesmith.precision.assignment import assign
 from litesmith.precision.fastest_forms import (
     FLOAT,
     FastestForms,
+    apply_forms,
     costs_of,
     fastest_forms,
     forms_of,
     readers_of,
-    with_forms,
 )
 from litesmith.precision.form_costs import FormCosts
 from litesmith.progress import Status
@@ -328,7 +328,7 @@ def recipe_by_blocks(trials: TuneTrials, base: str) -> str:
     except CannotApply:
         return ""
     found = find_fastest_forms(trials, text_of(made)) if notes else None
-    made = with_forms(made, found) if found is not None else made
+    made = apply_forms(made, found) if found is not None else made
     return text_of(made) if notes else ""
 
 

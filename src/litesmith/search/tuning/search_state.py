@@ -15,7 +15,7 @@ from litesmith.passes.core.step import Step
 from litesmith.passes.quantizing.qat import Qat
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.phrases import phrase
-from litesmith.precision.fastest_forms import FastestForms, before_quantize, with_forms
+from litesmith.precision.fastest_forms import FastestForms, apply_forms, before_quantize
 from litesmith.search.trial.budget import PROVEN, Limits, verdict
 from litesmith.search.trial.tried_model import TIE, TriedModel
 
@@ -198,7 +198,7 @@ class State:
         """A recipe for int8 in which each op has its fastest form."""
         found = self.by_kernels("int8")
         recipe = (*tidying(self.model, (), dense=True), *cures(self.model, "int8"), *parse(text))
-        return text_of(with_forms(recipe, found) if found and found.is_other else recipe)
+        return text_of(apply_forms(recipe, found) if found and found.is_other else recipe)
 
     @property
     def eight_us(self) -> float | None:

@@ -3,7 +3,7 @@
 claims.py           claims about a written file (integer only, XNNPACK only), checked on that file
 context.py          the `Context` of steps, made from a user's data
 four_bits.py        which layers have weights of 4 bits, and in which form kernels are fast
-mixed_outputs.py    outputs with numbers of several meanings, whose small ones a scale loses
+mixed_outputs.py    outputs that mix numbers of different meanings, the small ones lost
 observe.py          ranges, histograms and means of tensors, streamed over the samples
 observed_cache.py   observations kept on disk, by digests; `cache`
 outside_xnnpack.py  ops that run outside XNNPACK, seen in a profiled run

@@ -1,4 +1,5 @@
-"""Claims about a written file, checked on that file: integers only, XNNPACK only, it works."""
+"""Claims about a written file, checked on that file: integers only, XNNPACK only, near the
+original."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -25,10 +26,10 @@ from litesmith.tasks.detectors import POSTPROCESS
 from litesmith.tflite.file import load
 from litesmith.units import plain
 
-# Samples that a result is tried on.
+# The number of samples to run a result on.
 _TRIED = 8
 
-# Less than this is no longer the same answer.
+# Below this, in dB, an output is no longer the same answer.
 _BROKEN_DB = 3.0
 
 _NOT_LOOKED = phrase("it was not profiled: litesmith profile tells")
@@ -43,9 +44,9 @@ class OpGroup(NamedTuple):
 
 
 class OutputDrift(NamedTuple):
-    """How far one output is from the float model's.
+    """The distance of one output from the float model's.
 
-    snr_db   None where the float model gives nothing but zeros, so that there is no ratio
+    snr_db   None where the float model outputs only zeros, so that there is no ratio
     is_lost  True where it is NaN or infinite and the float model's is not
     """
 
@@ -90,7 +91,7 @@ class Claims:
 
     @property
     def is_useless(self) -> bool:
-        """True where it does not run, or gives no numbers."""
+        """True where the file does not run, or outputs no numbers."""
         return bool(self.failure) or any(drift.is_lost for drift in self.drift)
 
     @property
@@ -151,7 +152,7 @@ def check_claims(
 
 
 def _float_ops(graph: Graph, is_main: bool) -> Iterator[Op]:
-    """The ops that touch float tensors, but for conversions at the border of the model."""
+    """The ops that touch float tensors, except conversions at the model's inputs and outputs."""
     for op in graph.ops:
         if not any(DTYPES[t.dtype].is_float for t in op_tensors(op)):
             continue
@@ -163,7 +164,7 @@ def _float_ops(graph: Graph, is_main: bool) -> Iterator[Op]:
 
 
 def _outside(written: Path) -> tuple[tuple[OpGroup, ...] | None, str]:
-    """The ops that a profiled run shows outside XNNPACK, or why there is no profile."""
+    """The ops that ran outside XNNPACK in a profiled run, or the reason why there is no profile."""
     try:
         found = outside_xnnpack(written)
     except CannotRun as error:

@@ -1,4 +1,4 @@
-"""Data for steps: makes the context of steps from a user's data."""
+"""The context of steps, made from a user's data."""
 
 import os
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from litesmith.run.session import random_values
 from litesmith.tflite.file import load
 from litesmith.tflite.read_metadata import metadata
 
-# Enough for every range; more costs time and gains nothing that could be measured.
+# Enough samples for every range; more cost time without a measurable gain.
 CALIBRATION_SAMPLES = 256
 
 
@@ -43,7 +43,7 @@ def context_of(
 
 
 def problems(data: Data, model: Model, evaluation: Data | None = None) -> list[Problem]:
-    """The problems of data for calibration, where labels play no part."""
+    """The problems of data that calibrates; labels play no part."""
     stored = data.items.stored
     unlabelled = (
         data if stored is None else replace(stored, rows=replace(stored.rows, classes=None))
@@ -53,9 +53,9 @@ def problems(data: Data, model: Model, evaluation: Data | None = None) -> list[P
 
 @dataclass(frozen=True, eq=False)
 class RandomSamples:
-    """Random numbers in place of data: they show that a model runs, not what it will compute.
+    """Random numbers instead of data: they show that a model runs, not what it will compute.
 
-    Normalised pixels, where the model or the scaling says how; otherwise a normal distribution.
+    Normalised pixels where the model or its scaling says how, otherwise a normal distribution.
     """
 
     model: Model

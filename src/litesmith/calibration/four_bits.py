@@ -1,4 +1,4 @@
-"""Weights of 4 bits: which layers have them, and in which form kernels are fast with them."""
+"""Weights of 4 bits: which layers get them, and the form in which kernels are fast with them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -17,20 +17,20 @@ from litesmith.passes.quantizing.quantize import Quantize
 # times as long: 404 and 114 µs for 256 channels at 14 × 14 places (int8: 114).
 _AS_CONNECTED = parse(AS_CONNECTED)
 
-# The smallest layers keep 8 bits, as long as they hold at most this share of the weights: the file
-# grows by a fiftieth, and the layers that read the image are among them.
+# The smallest layers keep 8 bits, up to this share of all weights: that costs a fiftieth of the
+# file's size and spares the layers that read the image.
 _SMALL = 0.04
 
-# The inputs that share a scale where data is float; kernels take its multiples only.
+# The number of inputs that share a scale where data is float; kernels take only its multiples.
 _BLOCK = 32
 
 
 def four_bit_steps(model: Model, step: Quantize, *, on_cpu: bool = True) -> Recipe:
-    """What takes a tidy model to weights of 4 bits in place of one step that names no op; that step
-    where there is nothing to take, which says so.
+    """The steps that give a tidy model 4-bit weights, in place of one step that names no ops; that
+    step itself where nothing can be changed, because it says so.
 
-    Convolutions stay where others than a CPU's kernels run them: TensorFlow Lite Micro has no scale
-    a channel for FULLY_CONNECTED, and NPUs are made for CONV_2D.
+    Convolutions keep their kind where anything but a CPU's kernels runs them: TensorFlow Lite Micro
+    has no scale per channel for FULLY_CONNECTED, and NPUs are made for CONV_2D.
     """
     if SCHEMES[step.to].unpacked:
         return (step,)
@@ -48,14 +48,14 @@ def four_bit_steps(model: Model, step: Quantize, *, on_cpu: bool = True) -> Reci
 
 
 def _whole_layers(model: Model) -> dict[int, Layer]:
-    """The layers by their number in the graph."""
+    """The layers, by their number in the graph."""
     layers = layers_of(model.main)
     return {n: layers[op] for n, op in enumerate(model.main.ops) if op in layers}
 
 
 def _find_fine(layers: dict[int, Layer]) -> set[int]:
-    """Depthwise layers, whose few weights a channel has no others to make up for, and the smallest
-    of the others."""
+    """The layers that keep 8 bits: depthwise layers, whose channels have too few weights for errors
+    to cancel out, and the smallest of the others."""
     sizes = {n: layer.weight.elements for n, layer in layers.items()}
     found = {n for n, layer in layers.items() if OPS[layer.op.kind].is_depthwise}
     left = _SMALL * sum(sizes.values())
@@ -70,8 +70,9 @@ def _find_fine(layers: dict[int, Layer]) -> set[int]:
 def _by_storing(
     step: Quantize, layers: dict[int, Layer], coarse: Sequence[int], fine: Sequence[int]
 ) -> Iterator[Quantize]:
-    """Blocks where layers have room for them, then channels; in 8 bits, dense layers that quantize
-    their data as they run, and other layers that make weights float again, which is faster."""
+    """Stores weights in blocks where layers are large enough, else per channel. In 8 bits: dense
+    layers that quantize their data at run time, and other layers that restore float weights, which
+    is faster."""
     block = step.block or _BLOCK
     fits = [n for n in coarse if _is_dense(layers[n].op) and not _width(layers[n]) % block]
     yield from _only(replace(step, block=block), fits)
@@ -96,7 +97,7 @@ def _width(layer: Layer) -> int:
 
 
 def _useful(model: Model, steps: Iterable[Quantize]) -> Iterator[Quantize]:
-    """The steps that find something to change, one after the other; none of them looks at data."""
+    """The steps, in order, that find something to change; none of them looks at data."""
     for step in steps:
         try:
             model = step.apply(model, Context()).model

@@ -1,8 +1,8 @@
-"""Outputs that hold numbers of several meanings, as boxes in pixels beside scores from 0 to 1.
+"""Outputs that mix numbers of different meanings, such as pixels beside scores from 0 to 1.
 
-One scale serves a whole tensor: where some of its channels reach 640 and others 1, the small ones
-are left with a handful of steps. Made in float by its last op, an output loses no more than its
-parts do, each with a scale of its own; made in int16 it has 256 times as many steps.
+A whole tensor shares one scale: where some of its channels reach 640 and others 1, only a handful
+of steps is left to the small ones. An output that its last op makes in float loses no more than its
+parts do, each with a scale of its own; an output in int16 has 256 times as many steps.
 """
 
 from collections.abc import Sequence
@@ -26,26 +26,26 @@ from litesmith.passes.core.step import Context
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.units import plain
 
-# Samples that are looked at.
+# The number of samples to compare.
 _TRIED = 8
 
-# Channels have another meaning where they reach this many times less than the largest. A loss is
-# worth mentioning below this many decibels, where the large channels keep this many more.
+# Channels count as small where they reach this many times less far than the largest one. Their loss
+# is worth a note below this many decibels, if the large channels have this many more.
 _LESS, _LOST_DB, _MORE_DB = 16.0, 20.0, 6.0
 
-# No output has more meanings than this many channels.
+# Outputs with more channels than this are not taken for mixtures.
 _MOST_CHANNELS = 1024
 
 
 class MixedOutput(NamedTuple):
-    """An output whose small channels an integer scale loses.
+    """An output whose small channels are lost at the scale of the large ones.
 
-    place     the output's place among the model's
-    small     the number of small channels, of `channels`
-    reach     the largest number in the small channels; `rest` is that in the others
+    place     the position of the output among the model's outputs
+    small     the number of small channels, out of `channels`
+    reach     the largest number in the small channels; `rest` is that of the others
     snr_db    the SNR of the small channels
-    cured_db  their SNR with the op that makes the output left float; None: not tried
-    int16_db  the same with that op in int16; None where the runtime has no such kernel
+    cured_db  their SNR with the op that makes the output left in float; None if not tried
+    int16_db  their SNR with that op in int16; None where the runtime has no such kernel
     """
 
     output: str
@@ -60,14 +60,14 @@ class MixedOutput(NamedTuple):
 
     @property
     def lost_least(self) -> str:
-        """The cure by which least is lost: "float", "int16", or "" where none helps."""
+        """The best remedy: "float", "int16", or "" where none helps."""
         tried = {"": self.snr_db, "float": self.cured_db, "int16": self.int16_db}
         known = {way: kept for way, kept in tried.items() if kept is not None}
         return max(known, key=lambda way: known[way])
 
 
 class _Parts(NamedTuple):
-    """For each channel of an output: its largest number, its power, and its error's power."""
+    """For each channel of an output: its largest number, its power, and the power of its error."""
 
     reach: NDArray[np.float64]
     signal: NDArray[np.float64]
@@ -77,7 +77,8 @@ class _Parts(NamedTuple):
 def mixed_outputs(
     written: Path | Model, original: Model, data: Data, source: Path | Model
 ) -> tuple[MixedOutput, ...]:
-    """The outputs of a written file that lose small channels, beside the model it was made from."""
+    """Finds the outputs of a written file that lose small channels, compared with the original
+    model."""
     seen = _seen(written, original, data, source)
     outputs = enumerate(original.main.outputs)
     told = [_mixed(plain(t.name), n, seen[n]) for n, t in outputs if n in seen]
@@ -89,8 +90,7 @@ def mixed_outputs(
 
 
 def makers(model: Model, found: Sequence[MixedOutput]) -> tuple[str, ...]:
-    """The ops that make some outputs, named by their outputs, because other steps change
-    numbers."""
+    """The ops that make these outputs, named by their outputs: numbers change with other steps."""
     made = {t for op in model.main.ops for t in op.outputs}
     wanted = (model.main.outputs[one.place] for one in found)
     return tuple(dict.fromkeys(escape(tensor.name) for tensor in wanted if tensor in made))
@@ -99,8 +99,9 @@ def makers(model: Model, found: Sequence[MixedOutput]) -> tuple[str, ...]:
 def try_cures(
     found: Sequence[MixedOutput], kept: Model, original: Model, data: Data
 ) -> tuple[tuple[MixedOutput, ...], Quantize]:
-    """What the small numbers keep with the ops that make the outputs float, as they are in `kept`,
-    and with these ops in int16; and the step that makes them so of `kept`."""
+    """Measures both remedies for the small numbers: the ops that make the outputs in float, as
+    `kept` has them, and in int16. Returns the results, and the step that turns `kept` into the
+    int16 form."""
     step = Quantize("int16x8", only=makers(original, found))
     cured = _small_db(found, kept, original, data)
     wide: list[float | None] = [None] * len(found)
@@ -140,7 +141,7 @@ def _seen(
 
 
 def _parts(ours: Array, wanted: Array) -> _Parts | None:
-    """By channel: the last dimension, or the second where that is the shorter one."""
+    """By channel: along the last dimension, or the second where that is shorter."""
     if ours.shape != wanted.shape or wanted.ndim < 2 or wanted.dtype.kind != "f":
         return None
     a, b = ours.astype(np.float64), wanted.astype(np.float64)

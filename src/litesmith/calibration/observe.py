@@ -1,4 +1,4 @@
-"""What data makes of a model's tensors: ranges, histograms, means; streamed, never all at once."""
+"""Observes a model's tensors on data (ranges, histograms, means): streamed, never all at once."""
 
 import mmap
 import os
@@ -31,7 +31,7 @@ from litesmith.workers.engine import Engine, Held
 
 Item = TypeVar("Item")
 
-# Bytes of tensors that are looked at in one pass over the data; the rest waits for the next.
+# Bytes of tensors to observe in one pass over the data; further tensors wait for the next pass.
 AT_ONCE = 200_000_000
 
 
@@ -50,14 +50,14 @@ class StoredSamples:
 
 
 class Spread(NamedTuple):
-    """An engine, and the pieces of some data that lie with its workers."""
+    """An engine, and data whose pieces lie with its workers."""
 
     engine: Engine
     pieces: tuple[Held[DataPiece], ...]
 
 
 def tools(data: Data, *, threads: int = 0, spread: Spread | None = None) -> Tools:
-    """What steps may ask for, over this data; `spread` has the same data in pieces."""
+    """The tools that steps may use to look at this data; `spread` holds the same data in pieces."""
     target = f"cpu:{threads or os.cpu_count() or 1}"
 
     def samples(model: Model) -> Samples:
@@ -78,8 +78,8 @@ def tools(data: Data, *, threads: int = 0, spread: Spread | None = None) -> Tool
 
 @contextmanager
 def open_apart(model: Model) -> Generator[Run]:
-    """A model whose samples have nothing to do with each other: each begins with states of zeros,
-    as it does where samples are trained on."""
+    """Opens a model so that samples do not affect each other: each begins with states of zeros, as
+    in training."""
     with Session(replace(model, signatures=()), f"cpu:{os.cpu_count() or 1}") as session:
         run = _run(session)
 
@@ -109,10 +109,11 @@ def observe(
     target: str = "cpu:1",
     spread: Spread | None = None,
 ) -> Mapping[Tensor, Seen]:
-    """What the data makes of some tensors of the main graph, `what` of each as `Seen` has it.
+    """Observes some tensors of the main graph on the data; `what` names the facts to gather, as in
+    `Seen`.
 
-    The tensors are made outputs of a copy of the model, which runs at full speed. What was seen
-    before of the same model on the same data is taken from the cache.
+    A copy of the model gives the tensors as outputs and runs at full speed. Observations of the
+    same model on the same data come from the cache.
     """
     if not len(data):
         raise BadInput("{source}: holds no samples", data.source)
@@ -151,7 +152,7 @@ def _refuse_spoiled(seen: Mapping[Tensor, Seen], data: Data) -> None:
 def waves(
     items: Sequence[Item], size: Callable[[Item], int], at_once: int = AT_ONCE
 ) -> Iterator[list[Item]]:
-    """All of the items, no more bytes at once than memory should hold."""
+    """All items in groups, so that memory never holds more than a limited number of bytes."""
     wave: list[Item] = []
     for item in items:
         if wave and sum(map(size, (*wave, item))) > at_once:
@@ -165,7 +166,7 @@ def waves(
 def _observe(
     model: Model, tensors: Sequence[Tensor], what: frozenset[str], data: Data, target: str
 ) -> dict[Tensor, Seen]:
-    """One pass over the data."""
+    """Makes one pass over the data."""
     seen = {tensor: Seen(what) for tensor in tensors}
     inputs, of_cells = model.main.inputs, cells_of(model.main)
     cells = [_Cell(tensor, of_cells[tensor]) for tensor in tensors if tensor in of_cells]
@@ -185,8 +186,9 @@ def _observe(
 
 
 class _Cell:
-    """The cell of an LSTM that is one op, whose steps are computed beside the runtime, which shows
-    no state. As there, a sample begins with the state that the one before it has left."""
+    """The cell of an LSTM that is a single op. The runtime does not show its state, so the steps
+    are computed here. As in the runtime, a sample begins with the state left by the sample before
+    it."""
 
     def __init__(self, tensor: Tensor, op: Op) -> None:
         self.tensor, self._op = tensor, op
@@ -194,7 +196,7 @@ class _Cell:
         self._state: LstmState | None = None
 
     def advance(self, found: Mapping[Tensor, Array]) -> Array:
-        """What the cell holds at each step of a sample."""
+        """The contents of the cell at each step of a sample."""
         given = [self._values(t, found) for t in self._op.inputs]
         lstm = Lstm(self._op)
         if self._state is None:
@@ -213,8 +215,8 @@ class _Cell:
 def _observe_spread(
     model: Model, tensors: Sequence[Tensor], what: frozenset[str], spread: Spread
 ) -> dict[Tensor, Seen]:
-    """The same by several workers: what is gathered is the same in any order and grouping, but for
-    sums of numbers so large that they are rounded."""
+    """Observes with several workers. Order and grouping do not change the result, except for sums
+    so large that they are rounded."""
     engine = spread.engine
     places = {tensor: place for place, tensor in enumerate(model.main.tensors)}
     numbers = [places[tensor] for tensor in tensors]
@@ -233,7 +235,7 @@ def _observe_spread(
 def observed_piece(
     content: Content, numbers: Sequence[int], what: frozenset[str], piece: DataPiece
 ) -> list[dict[str, Array]]:
-    """What some samples make of the tensors of these numbers, on one core."""
+    """Observes tensors, named by their numbers, on some samples and one core."""
     model = load_content(content)
     tensors = [model.main.tensors[number] for number in numbers]
     seen = _observe(model, tensors, what, piece.open_samples(), "cpu:1")
@@ -241,7 +243,7 @@ def observed_piece(
 
 
 def exposing(model: Model, outputs: Sequence[Tensor]) -> Model:
-    """The model with other outputs, and nothing computed that they do not need."""
+    """The model with other outputs, without the ops that these do not need."""
     ops = needed_ops(model.main.ops, outputs)
     graph = regraph(model.main, ops=ops, outputs=list(dict.fromkeys(outputs)))
     return replace(model, graphs=(graph, *model.graphs[1:]), signatures=(), metadata=())
@@ -249,7 +251,7 @@ def exposing(model: Model, outputs: Sequence[Tensor]) -> Model:
 
 @contextmanager
 def _open_at(model: Model, tensors: Sequence[Tensor], target: str) -> Generator[Run]:
-    """A run that gives these tensors of the main graph."""
+    """Opens a run that returns these tensors of the main graph."""
     if not tensors:
         yield lambda _: []
         return
@@ -264,7 +266,8 @@ def _open_at(model: Model, tensors: Sequence[Tensor], target: str) -> Generator[
 
 @contextmanager
 def _on_disk(model: Model) -> Generator[mmap.mmap]:
-    """A model written to a temporary file and mapped: it does not fill memory a second time."""
+    """A model written to a temporary file and mapped, so that it does not fill memory a second
+    time."""
     with ExitStack() as stack:
         with temporary_room():
             file = stack.enter_context(TemporaryFile(prefix="litesmith-", buffering=0))

@@ -1,4 +1,4 @@
-"""How much work `quantize` puts into accuracy: recipes by effort and scheme."""
+"""Chooses the recipes that `quantize` tries, by effort and scheme, and carries them out."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -52,8 +52,8 @@ EFFORTS = ("quick", "default", "best")
 
 _ALONE = "quantize"
 
-# What is done by default. Four bits are lost without rounding that looks at the data; eight need
-# no more than the means put back.
+# The default remedies: 4 bits are useless unless rounding looks at the data; for 8 bits it is
+# enough to restore the means.
 _DEFAULT = {
     "dynamic": "quantize | correct",
     "dynamic-int4": "quantize | round",
@@ -65,24 +65,24 @@ _DEFAULT = {
     "weight-int8": "quantize | correct",
 }
 
-# Weights of so many bits are lost without care for each layer.
+# Weights of this many bits need care for each layer.
 _FEW_BITS = 4
 
-# One sample in so many is held out, and no choice is made by fewer than this.
+# One sample in this many is held out; with fewer held-out samples than this, nothing is chosen.
 _HELD_OUT, _FEWEST = 4, 8
 
-# A choice needs no more samples than this to be tried on; what is chosen is made with all.
+# Recipes are tried on at most this many samples; the chosen one is then built with all of them.
 _MOST_TRIED = 64
 
-# At 8 bits rounding gains little, and nothing by more samples.
+# At 8 bits, rounding gains little, and more samples add nothing.
 _FINER = Round(samples=64)
 
 
 class Plan(NamedTuple):
-    """The recipes to choose from, the surest first, and what is to be said about them.
+    """The recipes to choose from, the safest first, with notes for the user.
 
-    is_measured  False where nothing is to be timed
-    is_named     True where the user named ops, whose forms are settled by that
+    is_measured  False where nothing should be timed
+    is_named     True where the user named ops and thereby settled their forms
     """
 
     recipes: tuple[Recipe, ...]
@@ -92,9 +92,9 @@ class Plan(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The recipe that was used, what it gave, and what is to be said about it.
+    """The recipe that was used, its result, and notes for the user.
 
-    forms  the ops that stay float for the sake of time; None where that was not asked
+    forms  the ops that stay float to save time; None where that was not asked for
     """
 
     recipe: Recipe
@@ -104,7 +104,8 @@ class Outcome(NamedTuple):
 
 
 def plan(model: Model, step: Quantize, effort: str, *, has_data: bool, on_cpu: bool = True) -> Plan:
-    """What an effort means for a model and a scheme, for a CPU or for what takes integers only."""
+    """Plans an effort for a model and a scheme: for a CPU, or for hardware that takes only
+    integers."""
     if effort not in EFFORTS:
         raise BadInput("no effort {effort!r}; there are {efforts}", effort, ", ".join(EFFORTS))
     if step.to not in SCHEMES:
@@ -137,14 +138,14 @@ def plan(model: Model, step: Quantize, effort: str, *, has_data: bool, on_cpu: b
 
 
 def cures(model: Model, to: str) -> Recipe:
-    """What attention needs before it computes on integers: no op is added or taken away."""
+    """The steps that attention needs before it is quantized; they neither add nor remove an op."""
     is_masked = any(one.masks for one in attentions(Wiring.of(model.main)))
     return (Masks(),) if SCHEMES[to].is_integer and is_masked else ()
 
 
 def cured_recipe(model: Model, recipe: Recipe, data: Data) -> tuple[Recipe, tuple[str, ...]]:
-    """A recipe that ends in `qat` with what transformers and recurrent networks need before they
-    compute on integers, and what is to be said of it."""
+    """Adds to a recipe that ends in `qat` the steps that transformers and recurrent networks need
+    before they are quantized; returns it with notes for the user."""
     *front, step = recipe
     assert isinstance(step, Qat)
     is_named = step.only or any(isinstance(name, int) for name in step.keep)
@@ -160,23 +161,24 @@ def cured_recipe(model: Model, recipe: Recipe, data: Data) -> tuple[Recipe, tupl
 
 
 def tidying(model: Model, names: Names, *, dense: bool = False) -> Recipe:
-    """What comes first; nothing where ops are named by their number in the file, which it would
-    change. Float16 weights are unpacked: they are stored anew. So are sparse ones where `dense`,
-    without which no layer of theirs would be changed. What an unrolled recurrence makes of its
-    inputs is made at once, unless ops are named: it may be one of them."""
+    """The steps that come first. None where ops are named by number, because tidying would renumber
+    them. Float16 weights are unpacked, since they are stored anew; so are sparse weights where
+    `dense`, or no step could change their layers. The part of an unrolled recurrence that depends
+    only on its inputs is computed at once, unless ops are named: a named op could be among those
+    that go."""
     if any(isinstance(name, int) for name in names):
         return ()
     is_half = any(t.is_const and t.dtype == "float16" for g in model.graphs for t in g.tensors)
     is_sparse = dense and any(op.kind == "DENSIFY" for _, _, op in model.ops())
     fold = Fold(float16=is_half, sparse=is_sparse)
     front = tuple(fold if isinstance(step, Fold) else step for step in parse(TIDY))
-    # Layers show what they share once their weights are unpacked.
+    # Layers can only be seen to share weights once these are unpacked.
     plain = apply(model, front).model if is_half and not names else model
     return (*front, Hoist()) if not names and is_worth_hoisting(plain) else front
 
 
 def _with(steps: Recipe, text: str) -> Recipe:
-    """The recipe of a text, with these steps where it quantizes."""
+    """Parses a recipe, with `steps` in place of its step `quantize`."""
     parts = (steps if isinstance(one, Quantize) else (one,) for one in parse(text))
     return tuple(step for part in parts for step in part)
 
@@ -190,10 +192,11 @@ def carry_out(
     spread: Spread | None = None,
     progress: Progress = silent,
 ) -> Outcome:
-    """The result of a plan's recipe; of several, the one that stays nearest to the float model. Ops
-    that are faster in float on the target stay float.
+    """Carries out a plan. Of several recipes, the result nearest to the float model wins. Ops that
+    are faster in float on the target stay float.
 
-    Where the data is spread, workers look at it, but for parts of it that only choices are made by.
+    Where the data is spread over workers, they observe it; the parts that only decide between
+    recipes stay here.
     """
     forms = None
     plan = _by_structure(model, plan, data, is_integer=target is None)
@@ -204,14 +207,14 @@ def carry_out(
 
 
 def _quantizing(plan: Plan) -> Quantize:
-    """The step that quantizes, in its last form; the first where others follow at 8 bits."""
+    """The last step that quantizes; the first one where the others only follow it in 8 bits."""
     steps = [step for step in plan.recipes[0] if isinstance(step, Quantize)]
     return steps[0] if DTYPES[SCHEMES[steps[0].to].weights].bits == _FEW_BITS else steps[-1]
 
 
 def _by_structure(model: Model, plan: Plan, data: Data | None, *, is_integer: bool) -> Plan:
-    """The plan with wider forms where int8 ruins a transformer or a recurrent network; as it is
-    where a user's names of ops would no longer fit."""
+    """Adds wider forms to the plan where int8 would ruin a transformer or a recurrent network. The
+    plan stays as it is where names of ops that the user gave would no longer fit."""
     step = _quantizing(plan)
     is_integer = is_integer or step.io != "float"
     is_named = bool(step.only or (is_integer and step.keep)) or any(
@@ -228,8 +231,8 @@ def _by_structure(model: Model, plan: Plan, data: Data | None, *, is_integer: bo
 
 
 def _by_kernels(model: Model, plan: Plan, target: Target) -> tuple[Plan, FastestForms | None]:
-    """The plan with those ops in float that are faster so. They are timed only where kinds of ops
-    are there that tend to be; a plan that is to be quick goes by the kinds alone."""
+    """Keeps the ops in float that are faster there. They are timed only where the model has kinds
+    of ops that tend to be; a quick plan goes by kinds alone."""
     recipe, step = plan.recipes[0], _quantizing(plan)
     if step.to == "w4a8" and step.io == "float":
         return with_slow_kinds(model, plan), None
@@ -246,14 +249,14 @@ def _by_kernels(model: Model, plan: Plan, target: Target) -> tuple[Plan, Fastest
 
 
 def with_slow_kinds(model: Model, plan: Plan) -> Plan:
-    """The plan of several steps with the kinds of ops in float that had better be float throughout,
-    by what they took elsewhere: behind a step, numbers are those of other ops. Layers are what the
-    plan is for."""
+    """Keeps whole kinds of ops in float, by their times on another machine, in a plan of several
+    steps: once a step has changed the graph, numbers would name other ops. Layers never stay float
+    here, since quantizing them is the purpose of the plan."""
     place = quantize_place(plan.recipes[0])
     found = estimate_forms(model, (*plan.recipes[0][:place], Quantize()))
     if found is None:
         return plan
-    # A rewrite would number the ops anew; what it is for stays float instead.
+    # A rewrite would renumber the ops, so the ops that it would rewrite stay float instead.
     said = {way.partition(":")[0] for way in found.rewrites}
     rows = {row.kind: row for row in (*found.slow, *found.kept)}
     named = [rows[kind] for kind in rows if kind in found.keep or kind in said]
@@ -315,7 +318,7 @@ def _carry_out(
 
 
 def _without_tuning(model: Model, plan: Plan, context: Context, error: CannotApply) -> Outcome:
-    """The same without the steps after `quantize`, which do not fit every model."""
+    """The recipe without the steps after `quantize`, which do not suit every model."""
     recipe = plan.recipes[0]
     end = max(n for n, step in enumerate(recipe, 1) if isinstance(step, Quantize))
     if end == len(recipe):
@@ -327,10 +330,11 @@ def _without_tuning(model: Model, plan: Plan, context: Context, error: CannotApp
 def _nearest(
     model: Model, recipes: tuple[Recipe, ...], data: Data, progress: Progress
 ) -> Outcome | None:
-    """The recipe whose result differs least from the float model, before a softmax, on samples
-    that were held out, with all samples; None where the surest does not fit.
+    """Tries the recipes on held-out samples, and rebuilds the best with all samples: the one whose
+    outputs before a softmax are nearest to the float model's. None where the safest recipe does not
+    apply.
 
-    The better of those with `correct` is also tried with `round` in its place.
+    If the best one has `correct`, it is also tried with `round` instead.
     """
     fitting = part_of(data, _HELD_OUT, held_out=False, most=_MOST_TRIED)
     judging = part_of(data, _HELD_OUT, held_out=True)
@@ -363,7 +367,8 @@ def _nearest(
 
 
 def _tried(model: Model, recipe: Recipe, fitting: Data, judging: Data) -> Evaluation | None:
-    """How near a recipe's result is to the float model, in dB; None where it does not fit it."""
+    """How near the result of a recipe is to the float model, in dB; None where the recipe does not
+    apply."""
     try:
         change = apply(model, recipe, context_of(fitting))
     except CannotApply:
@@ -377,10 +382,10 @@ def _fitting(tried: Mapping[Recipe, Evaluation | None]) -> dict[Recipe, Evaluati
 
 
 def _preferred(tried: Mapping[Recipe, Evaluation]) -> Recipe:
-    """The first recipe, unless another is nearer to the float model beyond what may be chance.
+    """The first recipe, unless another is nearer to the float model beyond chance.
 
-    The highest of a few noisy numbers is often not the best: with 10 samples it was farther from
-    the float model on new ones than no choice at all, by up to 0.5 dB.
+    The highest of a few noisy numbers is often not the best: with 10 samples, picking it was worse
+    on new samples than not choosing at all, by up to 0.5 dB.
     """
     best, *others = tried
     for recipe in others:
@@ -390,14 +395,15 @@ def _preferred(tried: Mapping[Recipe, Evaluation]) -> Recipe:
 
 
 def _is_nearer(found: Evaluation, than: Evaluation) -> bool:
-    """True where the whole interval of what is gained on a sample, in dB, is above 0."""
+    """True where the whole interval of the gain per sample, in dB, is above 0."""
     gained = np.subtract(found.measurement.samples, than.measurement.samples)
     mean = float(gained.mean())
     return estimate(Influence(mean, gained - mean, gained.size)).low > 0
 
 
 def _is_worth_trying(model: Model, recipe: Recipe, context: Context) -> bool:
-    """False where a step before `quantize` finds nothing to do, so that another is the same."""
+    """False where a step before `quantize` finds nothing to do, so that the recipe equals another
+    one."""
     for number, step in enumerate(recipe):
         if isinstance(step, Equalize):
             before = apply(model, recipe[:number], context).model
@@ -406,15 +412,15 @@ def _is_worth_trying(model: Model, recipe: Recipe, context: Context) -> bool:
 
 
 def _short(recipe: Recipe) -> str:
-    """A recipe by the steps that make the difference."""
+    """A recipe in words, reduced to the steps that distinguish it."""
     common = (*TIDY.split(" | "), _ALONE)
     return " | ".join(name for name in map(step_name, recipe) if name not in common) or _ALONE
 
 
 def _before_softmax(model: Model) -> Model:
-    """The model with the scores before its softmax as outputs, where the model ends in one.
+    """The model cut before its last softmax, where it ends in one, so that scores become outputs.
 
-    A softmax hides how far scores have moved wherever one class is sure to win.
+    A softmax hides how far scores have moved when one class is sure to win.
     """
     outputs = [scores_of(model.main, tensor) for tensor in model.main.outputs]
     graph = regraph(model.main, outputs=outputs)

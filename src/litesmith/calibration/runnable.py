@@ -13,15 +13,15 @@ from litesmith.units import plain
 
 
 def refuse_dead(made: Model, model: Model, recipe: Recipe) -> None:
-    """Raises where a quantized model does not open and the model it was made from does."""
+    """Raises where a quantized model does not open although the original does."""
     why = _fault(made)
     if why is not None and _fault(model) is None:
         raise dead(model, recipe, str(why))
 
 
 def dead(model: Model, recipe: Recipe, why: str) -> BadInput | CannotRun:
-    """The error for a recipe whose result does not open: the original does not open either, for
-    this reason; or the kind of op to keep, if a single kind is to blame."""
+    """The error for a recipe whose result does not open. It says that the original does not open
+    either, or which kind of op to keep, if a single kind is to blame."""
     own = _fault(model)
     if own is not None:
         return own
@@ -50,7 +50,7 @@ def _culprit(model: Model, recipe: Recipe, place: int, step: Quantize) -> str:
         whole = apply(reference, (step,), Context(ANY_RANGES)).model
     except CannotApply:
         return ""
-    if _fault(whole) is None:  # it is not the form of an op, but the ranges that were seen
+    if _fault(whole) is None:  # the observed ranges are to blame, not the form of an op
         return ""
     kinds = dict.fromkeys(op.kind for op in reference.main.ops)
     for kind in kinds:
@@ -65,7 +65,7 @@ def _culprit(model: Model, recipe: Recipe, place: int, step: Quantize) -> str:
 
 
 def _fault(model: Model) -> CannotRun | None:
-    """Why a model does not open; None where it does."""
+    """The reason why a model does not open; None where it does."""
     try:
         with Session(model):
             return None

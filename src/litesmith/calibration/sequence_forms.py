@@ -32,24 +32,24 @@ from litesmith.phrases import phrase
 from litesmith.precision.fastest_forms import names_of, quantize_place
 from litesmith.units import number_text, percent_text
 
-# A channel that reaches so many times as far as half of all channels leaves these two bits less.
+# A channel that reaches this many times as far as half of all channels leaves those 2 bits less.
 _FAR = 4.0
 
-# Said with ops that have a kernel for int16.
+# Rewrites into ops that have an int16 kernel.
 _WIDENING = parse("rewrite(ops=[RSQRT, SQUARED_DIFFERENCE])")
 
-# What int16 computes between layers where all is to be integers.
+# The kinds that compute in int16 between layers where everything must be integers.
 _BETWEEN = ("ADD", "DIV", "MUL", "SUB")
 
 
 def with_sequence_forms(
     model: Model, recipes: Sequence[Recipe], context: Context, *, is_integer: bool
 ) -> tuple[tuple[Recipe, ...], tuple[str, ...]]:
-    """The recipes of one model with wider forms where int8 ruins it, and what is to be said; as
-    they are where the model is no transformer and no recurrent network.
+    """Adds wider forms to the recipes of a model where int8 would ruin it; returns them with notes
+    for the user, or unchanged where the model is neither a transformer nor a recurrent network.
 
-    The wider form is float; with `is_integer`, int16, which the first `quantize` then gives. The
-    recipes keep no op by its number: ops are added before they quantize.
+    The wider form is float; with `is_integer` it is int16, given by the first step `quantize`.
+    Recipes that come here keep no op by its number, because ops are added before `quantize`.
     """
     if context.tools is None or not structure_of(model).is_sequential:
         return tuple(recipes), ()
@@ -62,7 +62,7 @@ def with_sequence_forms(
     if stretched:
         front = (*front, Level(only=_names(given, stretched)))
     if structure.normalization:
-        # By then `level` has put a product behind each of its layers, which moves numbers.
+        # By then `level` has added a product after each of its layers, which renumbers the ops.
         leveled = apply(given, front[-1:] if stretched else (), context).model
         front = (*front, Smooth(products=_names(leveled, _same(leveled, read))))
     reference = apply(model, (*recipes[0][:place], *front), context).model
@@ -87,7 +87,7 @@ def _before_quantize(recipe: Recipe, more: Recipe) -> Recipe:
 
 
 def _in_int16(recipe: Recipe) -> Recipe:
-    """A recipe for a network whose layers are all in int16."""
+    """A recipe that gives all layers of a network int16 data."""
     place = quantize_place(recipe)
     step = recipe[place]
     assert isinstance(step, Quantize)
@@ -103,9 +103,9 @@ def _with_keep(recipe: Recipe, names: Sequence[str | int]) -> Recipe:
 
 
 def _wide(model: Model, layers: Collection[Op], *, is_integer: bool) -> Iterator[int]:
-    """The pieces of normalizations, the sums of blocks and what leads to them, and what hands a
-    state on; where all is integers, whatever adds and multiplies between layers, and some
-    layers."""
+    """The ops that need the wider form: the pieces of normalizations, the sums of blocks and the
+    ops that lead to them, and those that hand on a state. Where everything is integers, also every
+    op that adds or multiplies between layers, and some layers."""
     structure = structure_of(model)
     pieces = {op for one in structure.normalization for op in one.ops}
     pieces |= {*_sums(model, structure), *_products(model, structure)}
@@ -123,7 +123,7 @@ def _wide(model: Model, layers: Collection[Op], *, is_integer: bool) -> Iterator
 
 
 def _following(model: Model, ops: Collection[Op]) -> set[Op]:
-    """What only moves, adds, multiplies or bends values that these ops have made."""
+    """The ops after these that only move, add, multiply or bend their values."""
     wiring, found = Wiring.of(model.main), {*ops}
     for op in model.main.ops:
         data = data_of(op)
@@ -134,7 +134,7 @@ def _following(model: Model, ops: Collection[Op]) -> set[Op]:
 
 
 def _moved_to(model: Model, ops: Collection[Op]) -> set[Op]:
-    """What only moves values that these ops alone read."""
+    """The ops that only move values and are the only readers of them."""
     wiring, found = Wiring.of(model.main), {*ops}
     for op in reversed(model.main.ops):
         readers = [one for made in op.outputs for one in wiring.readers.get(made, ())]
@@ -148,8 +148,8 @@ def _moves(op: Op) -> bool:
 
 
 def _wide_layers(model: Model, recipe: Recipe, context: Context) -> set[Op]:
-    """The layers of recurrences, and those that read channels of an input far beyond the others;
-    none where callers hand over int8, which is for int8 layers to take and give."""
+    """The layers of recurrences, and the layers that read far channels of an input. None where
+    callers hand over int8, which int8 layers take and give."""
     step = recipe[quantize_place(recipe)]
     steps = [cell for one in structure_of(model).recurrence for cell in one]
     if not steps or not isinstance(step, Quantize) or step.io != "float":
@@ -158,7 +158,8 @@ def _wide_layers(model: Model, recipe: Recipe, context: Context) -> set[Op]:
 
 
 def _hearing(model: Model, context: Context) -> Iterator[Op]:
-    """The layers that read an input of the model with few channels far beyond the others."""
+    """The layers that read an input of the model of which a few channels reach far beyond the
+    others."""
     assert context.tools is not None
     wiring = Wiring.of(model.main)
     readers = {t: [op for op in wiring.users(t) if layer_of(op)] for t in model.main.inputs}
@@ -170,7 +171,7 @@ def _hearing(model: Model, context: Context) -> Iterator[Op]:
 
 
 def _sums(model: Model, structure: Structure) -> Iterator[Op]:
-    """The sums behind attentions and feed-forward blocks, and the products that lead to them."""
+    """The sums after attentions and feed-forward blocks, and the products that lead to them."""
     wiring = Wiring.of(model.main)
     for layer in _adding(structure):
         for op in wiring.users(layer.outputs[0], ("ADD", "MUL")):
@@ -180,7 +181,7 @@ def _sums(model: Model, structure: Structure) -> Iterator[Op]:
 
 
 def _products(model: Model, structure: Structure) -> Iterator[Op]:
-    """The products that `smooth` puts between an activation and layers, and the activation."""
+    """The products that `smooth` inserts between an activation and layers, and that activation."""
     wiring = Wiring.of(model.main)
     for curve in structure.activation:
         for op in wiring.readers.get(curve.output, ()):
@@ -190,7 +191,7 @@ def _products(model: Model, structure: Structure) -> Iterator[Op]:
 
 
 def _leading(wiring: Wiring, end: Op, source: Tensor) -> Iterator[Op]:
-    """The ops between a layer and the sum that its result goes into."""
+    """The ops from a layer to the sum that takes its result."""
     for tensor in data_of(end):
         between = list(wiring.between(tensor, source))
         if between and source in data_of(between[-1]):
@@ -207,7 +208,8 @@ def _adding(structure: Structure) -> Iterator[Op]:
 
 
 def _read(model: Model, structure: Structure) -> Iterator[Op]:
-    """What layers read of normalizations, before the gain too, and of activations."""
+    """The tensors that layers read from normalizations, also before their gain, and from
+    activations."""
     wiring = Wiring.of(model.main)
     for one in structure.normalization:
         if not is_folded(wiring, one):
@@ -217,7 +219,7 @@ def _read(model: Model, structure: Structure) -> Iterator[Op]:
 
 
 def _far(model: Model, ops: Sequence[Op], context: Context) -> dict[Op, float]:
-    """The ops that write few channels far beyond the others, and how far, the worst first."""
+    """The ops that write a few channels far beyond the others, with the ratio, the worst first."""
     assert context.tools is not None
     wiring = Wiring.of(model.main)
     some = [op for op in dict.fromkeys(ops) if layer_of(op) or layers_behind(wiring, op)]
@@ -228,7 +230,7 @@ def _far(model: Model, ops: Sequence[Op], context: Context) -> dict[Op, float]:
 
 
 def _same(model: Model, ops: Collection[Op]) -> list[Op]:
-    """The ops of a model that write what these of another write."""
+    """The ops of one model that write the tensors which these ops write in another."""
     written = {tensor for op in ops for tensor in op.outputs}
     return [op for op in model.main.ops if not written.isdisjoint(op.outputs)]
 

@@ -1,4 +1,4 @@
-"""Steps that express a model with other ops.
+"""Steps that express a model by other ops.
 
 replace.py         `replace`: ops become one custom op; patterns of ops as text
 rewrite.py         `rewrite`: for accelerators that know only some ops

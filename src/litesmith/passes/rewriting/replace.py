@@ -61,7 +61,7 @@ class Replace:
 
 
 def _call(text: str) -> Term:
-    """The custom op as it was written: a call, or a name alone."""
+    """Parses the custom op as the user wrote it: a call, or only a name."""
     if text.rstrip().endswith(")"):
         return parse(text)
     return Term(text, (), {})
@@ -113,7 +113,7 @@ def _named(model: Model, numbers: Sequence[int], call: Term) -> Change:
 
 
 def _takes(name: str, count: int) -> bool:
-    """False where an operator is known to take another number of inputs."""
+    """False where an operator is known to take a different number of inputs."""
     operator = find_op(name)
     return operator is None or operator.takes_inputs(count)
 
@@ -137,7 +137,7 @@ def _custom(call: Term, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...])
 
 
 def _with(graph: Graph, ops: Sequence[Op], new: Op) -> Graph:
-    """The graph with one op in the place of some."""
+    """The graph with one op in place of several."""
     for op in ops:
         if (has_effect(op) and not op.is_custom) or any(t.variable for t in op_tensors(op)):
             raise CannotApply(
@@ -169,21 +169,22 @@ _ACTIVATION = "fused_activation_function"
 
 @dataclass(frozen=True)
 class Word:
-    """A tensor, by a name that is the same for the same tensor."""
+    """A name for a tensor; the same name always means the same tensor."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Term:
-    """An op: its kind, or the name of a custom one, its inputs and some of its options."""
+    """An op of a pattern: its kind, or the name of a custom op, with its inputs and some of its
+    options."""
 
     name: str
     inputs: tuple[Term | Word | Number, ...]
     options: Mapping[str, Setting]
 
     def words(self) -> Iterator[str]:
-        """The names of tensors, in the order that they are read."""
+        """The names of tensors, in reading order."""
         for item in self.inputs:
             if isinstance(item, Term):
                 yield from item.words()
@@ -240,7 +241,7 @@ def _input(item: ast.expr, text: str) -> Term | Word | Number:
 
 
 def _literal(item: ast.expr) -> Setting | None:
-    """A word or number; None for anything else."""
+    """Parses a word or a number; None for anything else."""
     if isinstance(item, ast.Name):
         return item.id
     try:
@@ -251,9 +252,10 @@ def _literal(item: ast.expr) -> Setting | None:
 
 
 def matches(graph: Graph, pattern: Term) -> Iterator[Match]:
-    """Every match of the pattern in a graph, from its first op on; no op is in two of them.
+    """Finds every match of the pattern in a graph, in the order of their first ops; matches share
+    no op.
 
-    Nobody else reads the values inside a match.
+    No op outside a match may read the values inside it.
     """
     makers = {tensor: op for op in graph.ops for tensor in op.outputs}
     taken: set[Op] = set()
@@ -276,7 +278,7 @@ class _State:
 
 
 def _at(op: Op, term: Term, state: _State, makers: Mapping[Tensor, Op]) -> _State | None:
-    """The state with an op matched; None where it is another one."""
+    """The state after an op was matched; None where the op does not match."""
     if term.name != (op.custom if op.is_custom else op.kind):
         return None
     if not _has_options(op, term.options):
@@ -328,7 +330,7 @@ def _one(
 
 
 def _is_number(tensor: Tensor, number: Number) -> bool:
-    """True for a constant of that value throughout, to a half step where it is quantized."""
+    """True for a constant of this value throughout, within half a step where it is quantized."""
     values = constant_numbers(tensor)
     if values is None or not values.size or values.dtype.kind not in "biuf":
         return False
@@ -345,7 +347,7 @@ def _has_options(op: Op, wanted: Mapping[str, Setting]) -> bool:
 
 
 def _is_closed(graph: Graph, root: Op, ops: Sequence[Op]) -> bool:
-    """True where nothing but the root's outputs is read outside."""
+    """True where only the outputs of the root are read outside the match."""
     inside, hidden = set(ops), {t for op in ops if op is not root for t in op.outputs}
     read = {t for op in graph.ops if op not in inside for t in op.inputs if t is not None}
     return not hidden & (read | {*graph.outputs})

@@ -64,12 +64,12 @@ class Rewrite:
 
 
 def ways_for(kind: str) -> list[str]:
-    """The ways to be rid of a kind."""
+    """The rewrites that remove a kind."""
     return [name for name in WAYS if name.partition(":")[0] == kind]
 
 
 def _rewritten(name: str, graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
-    """Every op that the way is for, replaced."""
+    """The graph after one rewrite of every op that it applies to."""
     way, kind = WAYS[name], WAYS[name].at or name.partition(":")[0]
     near, late = around(graph), late_tensors(graph)
     replaced: dict[Op, tuple[Op, ...]] = {}
@@ -117,7 +117,7 @@ def _made_of_half(op: Op, way: Way, near: Around) -> tuple[Op, ...]:
 
 
 def _without_orphans(before: Graph, after: Graph) -> Graph:
-    """The graph without the ops that lost their last reader."""
+    """The graph without the ops that nothing reads any more."""
     were_read = {t for op in before.ops for t in op.inputs}
     read = {*after.outputs}
     kept: list[Op] = []

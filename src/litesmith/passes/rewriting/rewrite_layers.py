@@ -1,4 +1,4 @@
-"""Rewrites of layers: convolutions, fully connected ones, means, pools and sizes."""
+"""Rewrites of layers: convolutions, fully connected layers, means, pools and sizes."""
 
 from dataclasses import replace
 from math import prod
@@ -32,11 +32,11 @@ from litesmith.phrases import phrase
 _TRANSPOSED = "Convolution2DTransposeBias"
 _PADDINGS = {1: "SAME", 2: "VALID"}
 
-# The types of data and weights that a fully connected layer takes over from a convolution, and its
-# version, in which the output may have the dimensions of the data.
+# The types of data and weights of convolutions that may become fully connected layers, and the
+# version of FULLY_CONNECTED whose output may keep the dimensions of its data.
 _CONNECTED = {("float32", "float32"): 5, ("int8", "int8"): 5, ("int8", "int4"): 10}
 
-# XNNPACK's depthwise kernels are made for windows of up to so many places.
+# XNNPACK's depthwise kernels are made for windows of up to this many places.
 _MOST_PLACES = 25
 
 # The version of TRANSPOSE_CONV that brought the bias.
@@ -114,7 +114,7 @@ def _mean_with_dims(parts: Parts, op: Op) -> None:
 
 
 def _joined_mean(parts: Parts, op: Op) -> None:
-    """A mean of a mean, or of a TRANSPOSE, reads the input of that op."""
+    """A mean that follows a mean or a TRANSPOSE reads the input of that op instead."""
     source, axes = _mean_axes(op)
     before = parts.near.maker(source, "MEAN", "TRANSPOSE")
     if before is None or settings(op).fields.get("keep_dims"):
@@ -136,7 +136,7 @@ def _joined_mean(parts: Parts, op: Op) -> None:
 
 
 def _layer(op: Op) -> tuple[Array, Tensor | None]:
-    """The weights of a layer, which are constants, and its bias."""
+    """The weights of a layer, which must be constants, and its bias."""
     weights = floats(given(op, 1))
     if weights is None:
         raise Unfit(phrase("its weights are computed, or not float32"))
@@ -160,7 +160,7 @@ def _fully_connected_as_conv(parts: Parts, op: Op) -> None:
 
 
 def _without_reshape(parts: Parts, op: Op) -> None:
-    """A fully connected layer does the flattening of a RESHAPE before it by itself."""
+    """A fully connected layer flattens its input itself, so a RESHAPE before it can go."""
     flat = given(op, 0)
     before = parts.near.makers.get(flat)
     keeps = bool(settings(op).fields.get("keep_num_dims"))
@@ -175,7 +175,7 @@ def _without_reshape(parts: Parts, op: Op) -> None:
 
 
 def _conv_of_one_place(parts: Parts, op: Op) -> None:
-    """RESHAPE of a convolution at a single place is a fully connected layer."""
+    """A RESHAPE of a convolution with a single output place becomes a fully connected layer."""
     before = parts.near.maker(op.inputs[0], "CONV_2D")
     if before is None:
         return
@@ -216,7 +216,7 @@ def _conv_as_connected(parts: Parts, op: Op) -> None:
 
 
 def _batch_matmul(parts: Parts, op: Op) -> None:
-    """A product with a constant matrix is a fully connected layer of each row."""
+    """A product with a constant matrix becomes a fully connected layer over rows."""
     source, held = given(op, 0), floats(given(op, 1))
     if held is None or held.ndim < 2 or prod(held.shape[:-2]) != 1:
         raise Unfit(phrase("it multiplies by what is computed, or by several matrices"))
@@ -304,7 +304,7 @@ def _custom_and_add(parts: Parts, op: Op) -> None:
 
 
 def _custom_numbers(op: Op) -> list[int]:
-    """The custom options as int32 numbers; none where they are none."""
+    """The custom options as int32 numbers; none where they are something else."""
     stored = op.rest.get("custom_options")
     if not isinstance(stored, bytes | np.ndarray):
         return []
@@ -343,7 +343,7 @@ def _repeated(parts: Parts, op: Op) -> None:
 
 
 def _repeats(op: Op, before: int, after: int) -> bool:
-    """Whether the kernel, which computes places in float32, takes each one equally often."""
+    """True where the kernel, which computes places in float32, takes each place equally often."""
     found = settings(op).fields
     if not before or after % before or found.get("align_corners"):
         return False

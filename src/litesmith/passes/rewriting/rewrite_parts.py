@@ -1,4 +1,4 @@
-"""The building blocks of rewrites: the ops that stand in for one, and its surroundings."""
+"""The parts that rewrites share: the ops that take the place of one, and its surroundings."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -16,17 +16,18 @@ Argument = Tensor | Array | float | None
 
 
 class Unfit(Exception):
-    """Why an op cannot be rewritten in this way."""
+    """The reason why this rewrite does not apply to an op."""
 
 
 class Around(NamedTuple):
-    """The graph around an op: the producer of each tensor, and its readers."""
+    """The surroundings of an op: the op that makes each tensor, and the ops that read it."""
 
     makers: Mapping[Tensor, Op]
     uses: Reads
 
     def maker(self, tensor: Tensor | None, *kinds: str) -> Op | None:
-        """The op of one of these kinds that makes a tensor for one reader alone."""
+        """The op that makes a tensor, if it is of one of these kinds and the tensor has no other
+        reader."""
         made = None if tensor is None else self.makers.get(tensor)
         if made is None or tensor is None or made.kind not in kinds:
             return None
@@ -40,10 +41,10 @@ def around(graph: Graph) -> Around:
 class Way(NamedTuple):
     """One way to express an op by others.
 
-    make    puts the ops in place; puts none where the rewrite does not suit the op
-    says    the ops, and by how much their results may differ where they may
-    moves   True where values are only moved, so that quantized ones may be too
-    at      the kind that it looks at, where that is not the kind that goes
+    make    adds the new ops; adds none where the rewrite does not suit the op
+    says    which ops these are, and by how much their results may differ, if at all
+    moves   True where values are only moved, so that quantized ops can be rewritten too
+    at      the kind to look for, where it is not the kind that is removed
     """
 
     make: "Callable[[Parts, Op], None]"
@@ -53,7 +54,7 @@ class Way(NamedTuple):
 
 
 class Parts:
-    """The ops that stand in for one, in order; `end` writes that op's output."""
+    """The ops that take the place of one op, in order; `end` adds the op that writes its output."""
 
     def __init__(self, op: Op, near: Around) -> None:
         self._op, self.near = op, near
@@ -62,7 +63,7 @@ class Parts:
     def add(
         self, kind: str, *inputs: Argument, version: int | None = None, **options: Value
     ) -> Tensor:
-        """The output of one more op, named after the result of all of them."""
+        """Adds an op, named after the output of the replaced op; returns its output."""
         call = self._call(kind, inputs, version, options)
         last = self._op.outputs[0]
         shape, dtype = self._made(call)
@@ -74,21 +75,21 @@ class Parts:
     def end(
         self, kind: str, *inputs: Argument, version: int | None = None, **options: Value
     ) -> None:
-        """The op that writes the first output of the op that goes."""
+        """Adds the op that writes the first output of the replaced op."""
         self._end(self._call(kind, inputs, version, options), self._op.outputs[0])
 
     def end_at(self, target: Tensor, kind: str, *inputs: Argument) -> None:
-        """The op that writes one of several outputs."""
+        """Adds the op that writes one of several outputs."""
         self._end(self._call(kind, inputs, None, {}), target)
 
     def again(self, *inputs: Argument, options: Record | None = None) -> None:
-        """The op that goes, on other inputs."""
+        """Adds the replaced op once more, with other inputs."""
         tensors = tuple(self._tensor(one, self._op.kind, n) for n, one in enumerate(inputs))
         call = replace(self._op, inputs=tensors, options=options or self._op.options)
         self._end(call, self._op.outputs[0])
 
     def put(self, op: Op) -> None:
-        """An op as it is."""
+        """Adds an op unchanged."""
         self._ops.append(op)
 
     def _end(self, call: Op, target: Tensor) -> None:
@@ -133,7 +134,7 @@ class Parts:
 
 
 def given(op: Op, place: int) -> Tensor:
-    """An input that must be there."""
+    """Returns an input; raises where it is absent."""
     tensor = op.inputs[place] if place < len(op.inputs) else None
     if tensor is None:
         raise Unfit(phrase("an input of it is missing"))
@@ -165,7 +166,7 @@ def is_half(op: Op) -> bool:
 
 
 def unpacked_half(tensor: Tensor, stored: Tensor) -> Tensor:
-    """A tensor that DEQUANTIZE makes of a constant, as a constant."""
+    """The constant that DEQUANTIZE makes of a float16 constant."""
     return replace(tensor, data=frozen(stored.values().astype(np.float32)))
 
 
@@ -184,13 +185,13 @@ def target_shape(tensor: Tensor) -> Array:
 
 
 def refuse_free(*tensors: Tensor) -> None:
-    """Raises where a size that would be written down is free."""
+    """Raises where the rewrite would have to write down a size that is free."""
     if any(-1 in (tensor.dynamic or ()) for tensor in tensors):
         raise Unfit(phrase("a dimension is free; borders(fixed=true) takes the sizes as final"))
 
 
 def refuse_shapeless(*images: Tensor) -> None:
-    """Raises where the file does not say how large an image is."""
+    """Raises where the file does not state the size of an image."""
     if any(len(image.shape) != 4 for image in images):
         raise Unfit(phrase("the shape of its image is not known"))
 

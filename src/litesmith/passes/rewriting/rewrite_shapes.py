@@ -1,4 +1,4 @@
-"""Rewrites of ops that move values about and compute nothing."""
+"""Rewrites of ops that move values and compute nothing."""
 
 import numpy as np
 
@@ -35,7 +35,7 @@ def _transposed_ones(parts: Parts, op: Op) -> None:
 
 
 def _packed(parts: Parts, op: Op) -> None:
-    """Each input with one more dimension, joined along it."""
+    """Adds a dimension to each input and joins them along it."""
     target = op.outputs[0]
     axis = front_axis(settings(op).integer("axis"), len(target.shape))
     marks = list(target_shape(target))
@@ -50,7 +50,8 @@ def _sliced(parts: Parts, source: Tensor, axis: int, begin: int, size: int) -> T
 
 
 def _cut(source: Tensor, axis: int, begin: int, size: int) -> tuple[Array, Array]:
-    """The beginning and the size of a slice along one axis; −1 means the rest of the axis."""
+    """The beginning and the size of a slice along one axis; a size of −1 means the rest of the
+    axis."""
     starts, sizes = [0] * len(source.shape), [-1] * len(source.shape)
     starts[axis], sizes[axis] = begin, size
     return int32(starts), int32(sizes)
@@ -75,7 +76,7 @@ def _split_v(parts: Parts, op: Op) -> None:
 
 
 def _slices(parts: Parts, op: Op, source: Tensor, axis: int) -> None:
-    """Pieces of a tensor, one after the other along an axis."""
+    """Cuts a tensor into pieces along an axis."""
     if -1 in (source.dynamic or ())[axis : axis + 1]:
         raise Unfit(phrase("the dimension that it splits is free"))
     begin = 0
@@ -130,7 +131,8 @@ def _plain_pad(parts: Parts, op: Op) -> None:
 
 
 def _mirrored(parts: Parts, op: Op) -> None:
-    """Borders of few places as slices of one place each, in reverse, joined with the middle."""
+    """Builds narrow mirrored borders from slices of one place each, joined in reverse with the
+    middle."""
     source, widths = given(op, 0), integers(op, 1)
     pairs = [(axis, *widths[2 * axis : 2 * axis + 2]) for axis in range(len(widths) // 2)]
     pairs = [pair for pair in pairs if any(pair[1:])]
@@ -157,7 +159,7 @@ def _mirrored(parts: Parts, op: Op) -> None:
 
 
 def _without_constants(parts: Parts, op: Op) -> None:
-    """Pads computed values with zeros in the places of constants, and adds the constants."""
+    """Pads computed values with zeros where the constants belong, then adds the constants."""
     flowing = [tensor for tensor in op.inputs if tensor is not None and not tensor.is_const]
     if len(flowing) == len(op.inputs) or not flowing:
         return

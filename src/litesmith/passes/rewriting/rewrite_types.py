@@ -16,11 +16,12 @@ from litesmith.phrases import phrase
 _LIMITS = np.iinfo(np.int32)
 _UNKNOWN = 2**63
 
-# Kinds whose results are places or sizes of their input; a free dimension is not longer.
+# Kinds whose results are places or sizes of their input. No free dimension is taken to be longer
+# than this.
 _SMALL = frozenset({"ARG_MAX", "ARG_MIN", "SHAPE"})
 _MOST_PLACES = 2**30
 
-# Kinds that read places: these must fit int32, or there is no such place.
+# Kinds that read places. A place that does not fit int32 cannot exist.
 _PICKING = frozenset({"GATHER", "GATHER_ND"})
 
 # Kinds that take int32 as they take int64, and whose results are no larger than their inputs.
@@ -35,10 +36,10 @@ _LARGEST = {"bool": 1, "int16": 2**15, "int32": 2**31, "int8": 2**7, "uint8": 2*
 
 
 class Narrowing:
-    """Places and sizes of a graph in int32: which int64 tensors have an int32 twin, how large its
-    numbers can be, and the ops so far.
+    """Turns the places and sizes of a graph into int32: knows which int64 tensors have an int32
+    twin, how large its numbers can be, and the new ops so far.
 
-    The graph's own inputs and outputs keep their type: CAST stands at the ends.
+    The inputs and outputs of the graph keep their type: CAST stands at its ends.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -63,7 +64,7 @@ class Narrowing:
         return regraph(self._graph, ops=self._ops), self._touched, self._skipped
 
     def _why_not(self, op: Op) -> str:
-        """Why an op keeps int64; "" where it need not."""
+        """Why an op keeps int64; "" where it can change."""
         if has_effect(op):
             return phrase("it works on a state, or runs other graphs")
         wide = [t for t in op.inputs if t is not None and _is_wide(t)]
@@ -81,7 +82,8 @@ class Narrowing:
         return phrase("its numbers are not known to fit int32")
 
     def _largest(self, op: Op) -> int:
-        """No number that the op reads or makes in int64 is larger, with or without its sign."""
+        """An upper bound for the numbers that the op reads or makes in int64, with or without their
+        sign."""
         source, wide = op.inputs[0] if op.inputs else None, [*filter(_is_wide, op.inputs)]
         sizes = [self._most_of(t) for t in wide]
         if op.kind == "CAST" and source is not None and source.dtype in _LARGEST:
@@ -112,7 +114,7 @@ class Narrowing:
         return all(t.is_const or t in self._twins for t in tensors)
 
     def _move(self, op: Op) -> None:
-        """The op on int32; a CAST that only widened is skipped."""
+        """Moves an op to int32; a CAST that only widened is dropped."""
         if op.kind == "CAST" and op.inputs[0] is not None and op.inputs[0].dtype == "int32":
             self._twins[op.outputs[0]] = op.inputs[0]
             self._most[op.outputs[0]] = self._largest(op)
@@ -143,13 +145,13 @@ class Narrowing:
         return self._twins[tensor]
 
     def _narrow(self, tensor: Tensor) -> Tensor:
-        """The int32 twin, made by a CAST where only int64 is there."""
+        """Returns the int32 twin of a tensor; a CAST makes it where only int64 exists."""
         if tensor not in self._twins and not tensor.is_const:
             self._ops.append(_cast(tensor, self._twin(tensor)))
         return self._twin(tensor)
 
     def _restore(self, tensor: Tensor) -> None:
-        """Makes the int64 tensor's value exist, from its twin, once."""
+        """Makes the int64 tensor from its twin, at most once."""
         if tensor not in self._made:
             self._made.add(tensor)
             self._ops.append(_cast(self._twin(tensor), tensor))
@@ -179,7 +181,7 @@ def _cast(source: Tensor, target: Tensor) -> Op:
 
 
 def unpack(graph: Graph) -> tuple[Graph, list[str], list[Skip]]:
-    """Weights that are stored in small numbers, beside float data, as float32."""
+    """Stores small-integer weights beside float data as float32."""
     float_of: dict[Tensor, Tensor] = {}
     ops: dict[Op, tuple[Op, ...]] = {}
     touched: list[str] = []
@@ -215,7 +217,7 @@ def _flows_float(op: Op) -> bool:
 
 
 def _plain(op: Op) -> Record | None:
-    """The options without those that only quantized inputs have."""
+    """The options without those that only quantized inputs need."""
     if op.options is not None and "asymmetric_quantize_inputs" in op.options:
         return op.options.set(asymmetric_quantize_inputs=False)
     return op.options

@@ -161,8 +161,8 @@ def _abs_as_maximum(parts: Parts, op: Op) -> None:
 
 
 def _clamped_by_pool(parts: Parts, op: Op) -> None:
-    """A pool with a window of one place does nothing but its fused activation, which XNNPACK runs
-    as a clamp, in integers too."""
+    """A pool over a window of one place applies only its fused activation, which XNNPACK runs as a
+    clamp, in integers too."""
     x = given(op, 0)
     image = x if len(x.shape) == 4 else _as_image(parts, x)
     put = parts.end if image is x else parts.add
@@ -181,14 +181,14 @@ def _clamped_by_pool(parts: Parts, op: Op) -> None:
 
 
 def _as_image(parts: Parts, x: Tensor) -> Tensor:
-    """Rows of channels, laid out as an image one place high."""
+    """Lays out rows of channels as an image that is one place high."""
     refuse_free(x)
     channels = x.shape[-1] if x.shape else 1
     return parts.add("RESHAPE", x, int32((1, 1, x.elements // max(channels, 1), channels)))
 
 
 def _softmax_of_two(parts: Parts, op: Op) -> None:
-    """Of two scores, the share of each is LOGISTIC of how far it lies above the other."""
+    """The softmax of two scores is the LOGISTIC of their difference, in both directions."""
     x = given(op, 0)
     if x.shape[-1:] != (2,):
         raise Unfit(phrase("it is not over two scores"))
@@ -237,7 +237,7 @@ def _sub(parts: Parts, op: Op) -> None:
 
 
 def _full_rank(parts: Parts, op: Op) -> None:
-    """A constant beside more dimensions is given ones in front, as broadcasting would."""
+    """Adds dimensions of 1 in front of a constant, as broadcasting would."""
     rank = len(op.outputs[0].shape)
     short = [place for place in (0, 1) if len(given(op, place).shape) < rank]
     if len(short) != 1 or given(op, 1 - short[0]).is_const:
@@ -251,7 +251,7 @@ def _full_rank(parts: Parts, op: Op) -> None:
 
 
 def _set_apart(parts: Parts, op: Op) -> None:
-    """The fused activation as an op of its own."""
+    """Turns the fused activation into an op of its own."""
     fused = settings(op).word("fused_activation_function")
     if fused == "NONE":
         return

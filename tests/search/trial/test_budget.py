@@ -12,7 +12,7 @@ from litesmith.accuracy.metrics import METRICS
 from litesmith.accuracy.paired import share_difference, wilson
 from litesmith.errors import BadInput
 from litesmith.evidence.measurement import Measurement
-from litesmith.evidence.records import Score
+from litesmith.evidence.records import Score, Speed
 from litesmith.evidence.tune_record import Tried
 from litesmith.micro.boards import Room as MicroRoom
 from litesmith.search.trial.budget import (
@@ -25,6 +25,7 @@ from litesmith.search.trial.budget import (
     Limits,
     Room,
     at_look,
+    describe_time,
     verdict,
 )
 from litesmith.search.trial.measured_values import score_of
@@ -344,3 +345,17 @@ def test_a_number_is_understood_or_refused_by_its_name() -> None:
     assert Budget.parse(1).max_drop == Drop(1.0, in_units=True)
     with pytest.raises(BadInput, match="max_latency=10: give 10ms"):
         Limits.parse(max_latency=10)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "told"),
+    [
+        (0.4133, "about 2.4 × faster"),
+        (0.96, "about 1.04 × faster"),
+        (1.013, "about 1.01 × slower"),
+        (0.9, "about 1.1 × faster"),
+    ],
+)
+def test_a_first_look_never_tells_a_gain_of_nothing(ratio: float, told: str) -> None:
+    bounds = sorted((ratio * 0.998, ratio * 1.002))
+    assert describe_time(Speed("cpu:1", "measured", 100, 100, ratio, *bounds, verdict="")) == told

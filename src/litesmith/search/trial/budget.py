@@ -56,6 +56,9 @@ _Z = 1.959963984540054  # the normal distribution's 97.5 % point
 # The rounding error by which a sum of differences may miss a bound that it reaches.
 _ROUNDING = 1e-12
 
+# From this factor on, two digits tell a gain; 1.0 × faster would tell none.
+_TENTH_MORE = 1.095
+
 Value = TypeVar("Value")
 
 # A bound as the user typed it, or as a number.
@@ -437,7 +440,7 @@ class Goal:
         judged = replace(details, room=left, status=status)
         if details.name == FLOAT:
             found = replace(found, against=None)
-        told = describe_score(found, room), _describe_time(latency), describe_memory(details)
+        told = describe_score(found, room), describe_time(latency), describe_memory(details)
         words = ", ".join(filter(None, told))
         return judged, "; ".join(filter(None, (words, describe_left(details.placed), *over)))
 
@@ -474,8 +477,9 @@ def _about(latency: Speed) -> str:
     ratio, verdict = latency.ratio or 1.0, latency.verdict or judge(latency.low, latency.high)
     if verdict not in (FASTER, SLOWER):
         return speed_words(ratio, latency.low, latency.high, verdict)
-    factor = number_text(float(f"{ratio if verdict == SLOWER else 1 / ratio:.2g}"))
-    return phrase("about {factor} × {word}", factor, verdict)
+    factor = ratio if verdict == SLOWER else 1 / ratio
+    digits = 2 if factor >= _TENTH_MORE else 3
+    return phrase("about {factor} × {word}", number_text(float(f"{factor:.{digits}g}")), verdict)
 
 
 def speed_and_times(latency: Speed) -> tuple[str, str]:
@@ -484,7 +488,7 @@ def speed_and_times(latency: Speed) -> tuple[str, str]:
     return words, times_words(latency.float_us, latency.p50_us)
 
 
-def _describe_time(latency: Speed | None) -> str:
+def describe_time(latency: Speed | None) -> str:
     """A first look at the time, or a compiler's estimate, in words; "" where no time is known."""
     if latency is None or (latency.ratio is None and latency.p50_us is None):
         return ""

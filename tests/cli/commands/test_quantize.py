@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from litesmith.calibration.claims import Claims, OpGroup
 from litesmith.calibration.observed_cache import VARIABLE
 from litesmith.cli import main
 from litesmith.cli.text.apply_text import print_left
+from litesmith.cli.text.quantize_text import float_text
 from litesmith.ir.model_text import OpName
 from litesmith.passes.core.step import Skip
 from litesmith.phrases import phrase
@@ -318,3 +320,16 @@ def test_a_group_is_told_with_the_words_of_its_first(capsys: pytest.CaptureFixtu
         [Skip(OpName("CONV_2D", f"c{n}"), why) for n, why in zip(shares, reasons, strict=True)]
     )
     assert capsys.readouterr().out == "left 3 CONV_2D: 80.8 % of 'w80.8' are zero\n"
+
+
+@pytest.mark.parametrize(
+    ("count", "told"),
+    [
+        (0, "1 CAST in float"),
+        (1, "1 CAST in float, beside one conversion"),
+        (2, "1 CAST in float, between 2 conversions"),
+    ],
+)
+def test_conversions_are_counted_in_words_that_fit(count: int, told: str) -> None:
+    claims = Claims("", (OpGroup("CAST", 1),), count, (), "", (), 0)
+    assert float_text(claims) == f"not fully integer: {told}"

@@ -95,6 +95,13 @@ def test_small_weights_stay(to: str) -> None:
     assert {skip.kind for skip in change.skipped} <= {op.label for op in change.model.main.ops}
 
 
+def test_one_number_is_told_as_one() -> None:
+    b = Builder()
+    x = b.op("ADD", dense(b, b.input("x", (1, 40)), 40), np.float32([0.1]))
+    change = apply(b.model(x), "quantize(to=float16)")
+    assert "it has one number, too few to gain anything" in {s.why for s in change.skipped}
+
+
 @pytest.mark.parametrize("to", BITS)
 def test_a_weight_that_is_an_output_stays(to: str) -> None:
     b = Builder()

@@ -72,7 +72,7 @@ def _print_sizes(result: Quantized) -> None:
 
 def _print_claims(claims: Claims, *, is_integer: bool) -> None:
     if is_integer:
-        show.line(phrase("fully integer") if claims.is_integer else _float_text(claims))
+        show.line(phrase("fully integer") if claims.is_integer else float_text(claims))
         for group in claims.float_ops[:_MOST_GROUPS]:
             if group.why:
                 show.line(phrase("  {kind}: {why}", group.kind, plain(group.why)))
@@ -99,12 +99,9 @@ def _print_claims(claims: Claims, *, is_integer: bool) -> None:
         )
 
 
-def _float_text(claims: Claims) -> str:
-    inside = (
-        phrase(", between {conversions} conversions", claims.conversions)
-        if claims.conversions
-        else ""
-    )
+def float_text(claims: Claims) -> str:
+    between = phrase(", between {conversions} conversions", claims.conversions)
+    inside = {0: "", 1: phrase(", beside one conversion")}.get(claims.conversions, between)
     return phrase(
         "not fully integer: {listed} in float{inside}",
         _listed(claims.float_ops) or phrase("no op"),

@@ -168,6 +168,8 @@ class _Storing:
     def _why_not(self, op: Op, tensor: Tensor | None) -> str:
         assert tensor is not None
         if tensor.elements < _LEAST and tensor not in self._outside:
+            if tensor.elements == 1:
+                return phrase("it has one number, too few to gain anything")
             return phrase("it has {elements} numbers, too few to gain anything", tensor.elements)
         why = self._why_unfit(tensor)
         if why:

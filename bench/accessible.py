@@ -39,7 +39,7 @@ def make_pages(folder: Path) -> Iterator[Path]:
 
 
 def look_at(shown: Browser, page: Path, axe: str) -> Iterator[str]:
-    """What is wrong with a page on any screen."""
+    """The problems that a page has on any screen."""
     for width, dark in SCREENS:
         shown.open(page, width, dark=dark)
         time.sleep(0.2)

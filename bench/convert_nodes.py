@@ -25,12 +25,12 @@ from tests.conversion.node_cases import SPECIAL, cases, outcome
 _OPSETS = (11, 13, 17)
 _MOVED = 30
 
-# The least share that passes, of all and of those that are plain.
+# The smallest share that must pass: of all tests, and of those without fixed inputs.
 _BARS = {"all": 75, "plain": 90}
 
 
 def moved(case, opset: int):
-    """The test's model in another opset, or None where ONNX's own converter cannot."""
+    """The test's model in another opset; None where ONNX's own converter cannot make it."""
     from onnx import checker, version_converter
 
     try:
@@ -63,7 +63,7 @@ def check_opsets(folder: Path) -> bool:
 
 
 def check_all(folder: Path, only: str, quiet: bool) -> bool:
-    """All tests; True where enough pass, and none gives a wrong answer or a model without use."""
+    """Runs all tests; True where enough pass, and none gives a wrong answer or a useless model."""
     counts = {group: Counter[str]() for group in _BARS}
     fine = True
     for case in cases():

@@ -31,7 +31,7 @@ INSTALL = "no --peer: ours alone; it needs a venv of its own with litert-torch"
 
 
 class Line(NamedTuple):
-    """What one network came to."""
+    """The result for one network."""
 
     cells: tuple[str, ...]
     missed: list[str]
@@ -78,7 +78,7 @@ def peers(interpreter: str, name: str, out: Path) -> str:
 
 
 def judged(name: str, peer: str | None, seconds: float, own: Path, other: Path) -> Line:
-    """The files of one network beside each other."""
+    """Compares the files of one network."""
     try:
         model, gap = ours(name, own)
     except LitesmithError as error:

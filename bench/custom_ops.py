@@ -83,7 +83,7 @@ class Adder:
 
 
 def chain(operator: ops.Operator | None, *, apart: bool = False) -> litesmith.Model:
-    """50 ops in a row: of an operator, or ADD; apart, with NEG between them."""
+    """50 ops in a row: of a custom operator, or ADD; `apart` puts NEG between them."""
     b = litesmith.Builder()
     y = b.input("x", (1, 16))
     for _ in range(LENGTH):

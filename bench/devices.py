@@ -51,7 +51,7 @@ def compared(server: Server, path: Path, seconds: float) -> tuple[tuple[str, ...
 
 
 def kill_while_it_runs(server: Server, seconds: float) -> None:
-    """Waits for the model to arrive there and to run a while."""
+    """Waits until the model has arrived on the device and has run for a while, then kills sshd."""
     while not any(server.cache.glob("*.tflite")):
         time.sleep(0.1)
     time.sleep(seconds)
@@ -59,7 +59,7 @@ def kill_while_it_runs(server: Server, seconds: float) -> None:
 
 
 def interrupted(server: Server, path: Path, log: Path) -> tuple[tuple[str, ...], list[str]]:
-    """A run that its device is lost to."""
+    """A run that loses its device."""
     killer = threading.Thread(target=kill_while_it_runs, args=(server, 6.0))
     killer.start()
     words = ("bench", str(path), "--on", server.address(), "--seconds", "60", "--log", str(log))

@@ -55,7 +55,7 @@ class Figure(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What a bench has measured; the ends of its interval, where it has one."""
+    """A bench's measurement, with the ends of its interval where it has one."""
 
     value: float
     low: float | None = None
@@ -278,7 +278,7 @@ NOT_COVERED: tuple[tuple[str, str, str], ...] = (
 
 
 def told_by_json(told: object, place: str = "") -> Iterator[tuple[str, float]]:
-    """The numbers of what a command printed, by their places: `latency.ratio`."""
+    """The numbers that a command printed, by their place: `latency.ratio`."""
     if isinstance(told, dict):
         for key, value in told.items():
             yield from told_by_json(value, f"{place}.{key}" if place else str(key))
@@ -289,7 +289,7 @@ def told_by_json(told: object, place: str = "") -> Iterator[tuple[str, float]]:
 
 
 def run_litesmith(words: Sequence[str], zoo: str) -> tuple[dict[str, Told], str]:
-    """The numbers that a command prints; files are found among the models and the data."""
+    """The numbers that a command prints; its files come from the folders of models and data."""
     folders = [ASSETS / "models", ASSETS / "data", *([Path(zoo)] if zoo else [])]
     found = {path.name: str(path) for folder in folders for path in folder.glob("*")}
     with TemporaryDirectory() as place:
@@ -306,7 +306,7 @@ def run_litesmith(words: Sequence[str], zoo: str) -> tuple[dict[str, Told], str]
 def run_bench(
     command: str, options: Sequence[str], given: Mapping[str, str]
 ) -> tuple[dict[str, Told], str]:
-    """The figures that a bench tells, and what it printed last; of one that failed, why."""
+    """The figures that a bench reports, and its last line; for a failed bench, the reason."""
     script, *words = (given.get(word, word) for word in shlex.split(command))
     missing = [f"--{GIVEN[word]}" for word in words if word in GIVEN]
     if missing:
@@ -329,7 +329,8 @@ def run_bench(
 
 
 def verdict(figure: Figure, told: Told | None) -> str:
-    """Whether a figure holds: its own interval, where it has one, has to meet that of the table."""
+    """Whether a figure still holds: its own interval, or its value, must overlap the one in the
+    table."""
     if told is None:
         return "not told"
     low = told.value if told.low is None else min(told.low, told.value)
@@ -352,7 +353,8 @@ def row_of(figure: Figure, told: Told | None) -> tuple[str, ...]:
 
 
 def chosen(only: Sequence[str], minutes: float, *, is_quick: bool = False) -> list[Figure]:
-    """The figures whose bench, document or words hold one of the texts, of benches that short."""
+    """The figures whose bench, document or words contain one of the texts; only short benches if
+    asked."""
     return [
         figure
         for figure in FIGURES
@@ -371,7 +373,8 @@ def print_list(figures: Iterable[Figure]) -> None:
 def measure(
     figures: Sequence[Figure], options: Sequence[str], given: Mapping[str, str], *, is_quick: bool
 ) -> list[str]:
-    """Runs the benches, prints what each figure is now; what has drifted, or is not told."""
+    """Runs the benches and prints the present value of each figure, and which ones drifted or are
+    missing."""
     fine = ("holds", "drifted") if is_quick else ("holds",)
     rows: list[tuple[str, ...]] = []
     missed: list[str] = []

@@ -113,7 +113,7 @@ def model_of(make: Make) -> Model:
 
 
 def cost(model: Model, kind: str) -> tuple[float, str]:
-    """Nanoseconds for each value or MAC, and who runs the op."""
+    """Nanoseconds for each value or MAC, and the kernels that ran the op."""
     found = profile_ops(model, "cpu:1", runs=RUNS)
     own = next(op for op in found.ops if op.kind == kind)
     op = model.graphs[own.graph].ops[own.index]
@@ -165,7 +165,7 @@ def bordered(b: Builder, x: Tensor) -> Tensor:
 
 
 class Other(NamedTuple):
-    """An op, and the same with other ops: a way of `rewrite`, or a model."""
+    """An op, and the same computation by other ops: a rewrite of `rewrite`, or a model."""
 
     make: Make
     other: str | Make
@@ -195,7 +195,7 @@ OTHERS: dict[str, Other] = {
 
 
 def in_integers(model: Model) -> Model:
-    """The model with int8 ends, whatever the ranges are."""
+    """The model with int8 inputs and outputs; its ranges are arbitrary."""
     kinds = ", ".join(sorted({op.kind for op in model.main.ops}))
     return apply(model, f"quantize(io=int8, only=[{kinds}])", Context(ANY_RANGES)).model
 

@@ -73,7 +73,8 @@ HEAD = ("file", "size", "top-1", "difference, 95 %", "SNR", "time / float", "mad
 
 
 class Made(NamedTuple):
-    """A file with its name in the table and the seconds it took; or why it cannot be judged."""
+    """A file with its name in the table and the seconds it took to make, or the reason why it
+    cannot be judged."""
 
     name: str
     path: Path
@@ -90,7 +91,7 @@ class Made(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """What was found of a file; the SNR is None where its scores are not to be had."""
+    """The results for a file; the SNR is None where its scores cannot be read."""
 
     made: Made
     top1: Evaluation
@@ -119,7 +120,7 @@ class Judged(NamedTuple):
 
 
 class Job(NamedTuple):
-    """What all networks share."""
+    """The settings that all networks share."""
 
     models: Path
     data: Path
@@ -164,7 +165,7 @@ def theirs(network: Network, job: Job, folder: Path) -> list[Made]:
 
 
 def complaint(file: File) -> str:
-    """Why a file of the peer is none to judge; "" where it is one."""
+    """Why a file of the peer cannot be judged; "" where it can."""
     if file.failure:
         return file.failure
     try:
@@ -176,7 +177,7 @@ def complaint(file: File) -> str:
 
 
 def without_twins(made: list[Made]) -> list[Made]:
-    """Files of the same bytes are judged once."""
+    """The files without those that have the same bytes as another one."""
     seen: dict[str, str] = {}
     found: list[Made] = []
     for one in made:
@@ -188,7 +189,8 @@ def without_twins(made: list[Made]) -> list[Made]:
 
 
 def before_softmax(model: Model) -> Model:
-    """The model with its scores as outputs: a softmax hides what moved where one class is sure."""
+    """The model with its scores as outputs: a softmax hides what moved where one class is sure to
+    win."""
     outputs = [scores_of(model.main, tensor) for tensor in model.main.outputs]
     graph = regraph(model.main, outputs=outputs)
     return replace(with_graphs(model, (graph, *model.graphs[1:])), signatures=(), metadata=())
@@ -263,7 +265,7 @@ def tell(stem: str, one: Judged) -> None:
 
 
 def nearer(own: Judged, found: list[Judged]) -> list[str]:
-    """The peer's files of no greater size that are at least as near to float as one of ours."""
+    """The peer's files that are no larger than one of ours and at least as near to float."""
     most = AS_LARGE * own.made.size
     rivals = [one for one in found if not one.made.is_ours and one.made.size <= most]
     return [
@@ -274,7 +276,8 @@ def nearer(own: Judged, found: list[Judged]) -> list[str]:
 
 
 class Result(NamedTuple):
-    """What a network came to: the points our better file gains, and the bars that it missed."""
+    """The result for a network: the points that our better file gains, and the bars that it
+    missed."""
 
     gain: float
     missed: list[str]

@@ -88,7 +88,7 @@ class Weather:
 
 
 def slower(model: Model, layers: int) -> Model:
-    """So many convolutions with a window of 1 more, each of which changes nothing."""
+    """The model with this many extra convolutions, whose windows of 1 change nothing."""
     graph = model.main
     place, first = next(pair for pair in enumerate(graph.ops) if pair[1].kind == "CONV_2D")
     shape = first.outputs[0].shape
@@ -129,7 +129,7 @@ def larger(model: Model, size: int) -> Model:
 
 
 def slowed(model: Model, folder: Path, original: Path) -> tuple[Path, float]:
-    """The number of layers that comes nearest to 10 %, by interleaved runs."""
+    """The number of extra layers that comes nearest to 10 %, by interleaved runs."""
     found: dict[int, tuple[float, Path]] = {}
     for layers in range(1, 40):
         path = folder / f"slower_{layers}.tflite"
@@ -160,7 +160,7 @@ def spoiled(model: Model, folder: Path, data: Data, seed: int) -> tuple[Path, fl
 
 
 def said(*words: object) -> subprocess.CompletedProcess[str]:
-    """What the command prints."""
+    """The output of the command."""
     command = [sys.executable, "-m", "litesmith", "gate", *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
@@ -169,7 +169,7 @@ def said(*words: object) -> subprocess.CompletedProcess[str]:
 
 
 def gated(baseline: Path, model: Path, *words: object) -> dict[str, str]:
-    """The verdict on each quantity, and on all; the exit status is checked against it."""
+    """The verdict on each quantity and overall; the exit status is checked against it."""
     done = said(baseline, model, *words, "--json")
     told = json.loads(done.stdout)
     if (told["verdict"] == "worse") != (done.returncode == 1):

@@ -33,7 +33,7 @@ RECIPES = {
 }
 NEED_DATA = {"int8"}
 
-# Every command that has --json, on small models; {r} ResNet-8, {q} its int8 form, {d} its data,
+# Every command with --json, on small models; {r} is ResNet-8, {q} its int8 form, {d} its data,
 # {o} a folder for what is written. Later commands use what earlier ones have written.
 COMMANDS = {
     "inspect": "inspect {r}",
@@ -69,7 +69,7 @@ COMMANDS = {
 
 
 def fixed_samples(model: object) -> Iterator[tuple[np.ndarray, ...]]:
-    """So many samples for a model's inputs, the same in every run."""
+    """This many samples for a model's inputs, the same in every run."""
     for number in range(SAMPLES):
         random = np.random.default_rng(number)
         yield tuple(_values(random, tensor) for tensor in model.main.inputs)  # type: ignore[attr-defined]
@@ -83,7 +83,7 @@ def _values(random: np.random.Generator, tensor: object) -> np.ndarray:
 
 
 def digests(models: Path) -> dict[str, dict[str, str]]:
-    """Model -> recipe -> the digest of the file, or why there is none."""
+    """Model -> recipe -> the digest of the file, or the reason why there is none."""
     import litesmith
 
     found: dict[str, dict[str, str]] = {}
@@ -157,7 +157,7 @@ def _paths(value: object, before: str) -> Iterator[str]:
 
 
 def different(old: object, new: object, path: str = "") -> Iterator[str]:
-    """Every place where two findings are not alike."""
+    """Every place where two results differ."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in sorted({*old, *new}):
             yield from different(old.get(key), new.get(key), f"{path}/{key}")

@@ -38,7 +38,7 @@ Results = list[list[np.ndarray]]
 
 
 class Gap(NamedTuple):
-    """How far results are apart: as they are, and as a share of the output's largest value."""
+    """The distance between two results: absolute, and as a share of the output's largest value."""
 
     absolute: float
     share: float
@@ -81,7 +81,7 @@ def main() -> int:
 
 
 def told(path: Path, target: str, data: Path) -> Row:
-    """The row of a model, from a child: a driver that crashes takes nothing with it."""
+    """The row of a model, from a child process, so that a crashing driver takes nothing with it."""
     command = [sys.executable, __file__, "--data", str(data), "--one", str(path), target]
     try:
         child = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
@@ -138,7 +138,7 @@ def gap(ours: Results, theirs: Results) -> Gap:
 
 
 def is_float(path: Path) -> bool:
-    """True where nothing is computed in 8 bits, as the CPU does with weights of 8 bits too."""
+    """True where nothing is computed in 8 bits; the CPU does that for weights of 8 bits too."""
     read = [
         tensor for _, _, op in load(path).ops() for tensor in (*op.inputs, *op.outputs) if tensor
     ]
@@ -146,7 +146,7 @@ def is_float(path: Path) -> bool:
 
 
 def verdict(path: Path, target: str, row: Row) -> str:
-    """What is wrong; "" where nothing is."""
+    """The problem with a row; "" where there is none."""
     if row.from_cpu is None:
         return "" if path.stem in NEVER else "MISSED"
     return "MISSED" if is_float(path) and not row.from_cpu.share <= BARS[target] else ""

@@ -44,7 +44,8 @@ NEAR = 0.1
 
 
 class Pair(NamedTuple):
-    """Two models of so many convolutions each: the ratio of their times is that of the counts."""
+    """Two models with these numbers of convolutions; the ratio of their times is that of the
+    numbers."""
 
     a: int
     b: int
@@ -73,7 +74,7 @@ _UNITS = {"ns": 1e-3, "µs": 1.0, "ms": 1e3, "s": 1e6}
 
 
 def convolutions(count: int, channels: int = 16) -> bytes:
-    """So many equal convolutions in a row."""
+    """This many equal convolutions in a row."""
     random = np.random.default_rng(0)
     b = Builder()
     x = b.input("x", (1, 32, 32, channels))
@@ -116,7 +117,7 @@ def different(count: int, seconds: float) -> tuple[tuple[str, ...], bool]:
 
 
 def quotients(text: str) -> Iterator[float]:
-    """Time of b / time of a, as often as a text says it: by two times, or by a factor."""
+    """Every statement of time of b / time of a in a text: by two times, or by a factor."""
     pairs = [*_TIMES.findall(text), *_CELLS.findall(text)]
     if len(each := _P50.findall(text)) == 2:
         pairs.append((*each[0], *each[1]))
@@ -127,14 +128,14 @@ def quotients(text: str) -> Iterator[float]:
 
 
 def wrongly_told(text: str, ratio: float) -> list[str]:
-    """What a text says that is not this ratio, beyond the rounding of three digits."""
+    """The statements in a text that contradict this ratio beyond the rounding of three digits."""
     told = [*quotients(text)]
     wrong = [f"{one:.3f} for {ratio:.3f}" for one in told if abs(one / ratio - 1) > 0.016]
     return wrong if told else ["tells no times"]
 
 
 def printed(found: Compared | Bench) -> str:
-    """What a person reads of the times; that b is smaller in memory is none of them."""
+    """The printed lines about time; that b is smaller in memory is not one of them."""
     told = io.StringIO()
     with redirect_stdout(told):
         console.file = told
@@ -147,7 +148,7 @@ def printed(found: Compared | Bench) -> str:
 
 
 class Seen(NamedTuple):
-    """One run: what it says of the speed, and what is wrong with that."""
+    """One run: its statement about the speed, and the errors in it."""
 
     words: str
     wrong: list[str]
@@ -189,7 +190,8 @@ def see_page() -> Seen:
 
 
 def run_beside(loads: Sequence[int], kinds: Sequence[str], count: int, seconds: float) -> int:
-    """So many runs, of all kinds beside each load in turn; the status."""
+    """Runs each kind of comparison this many times, beside each load in turn; returns the
+    status."""
     rows: list[tuple[str, ...]] = []
     faults: list[str] = []
     for number, (kind, load) in zip(range(count), cycle(product(kinds, loads)), strict=False):

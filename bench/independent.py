@@ -31,7 +31,7 @@ from litesmith.search.trial.budget import PROVEN, Budget, verdict
 FALSE, LOST_POWER = 0.05, 0.02
 BUDGETS = (0.01, 0.025, 0.05)
 
-# An array has so many numbers; near copies differ by so much of their spread.
+# The numbers in an array, and the share of their spread by which near copies differ.
 WIDTH, NOISE = 16, 0.02
 
 # The share of samples that a model after loses and wins, beside what it loses on the whole.
@@ -39,7 +39,8 @@ CHURN = 0.01
 
 
 class Kind(NamedTuple):
-    """A kind of data: so many samples, each so often, and how alike the fates of copies are."""
+    """A kind of data: the number of samples, the copies of each, and how alike the fates of copies
+    are."""
 
     name: str
     samples: int
@@ -64,8 +65,8 @@ def draw_arrays(kind: Kind, random: np.random.Generator) -> NDArray[np.float32]:
 
 
 def draw_changes(kind: Kind, random: np.random.Generator, drop: float) -> NDArray[np.float64]:
-    """What each sample loses (−1) or wins (1): copies follow the first of them, with a chance that
-    gives the correlation."""
+    """The loss (−1) or gain (1) of each sample: copies share the first one's fate with a chance
+    that gives the correlation."""
 
     def draw(count: int) -> NDArray[np.float64]:
         lots = random.random(count)
@@ -107,7 +108,8 @@ def count_proven(kind: Kind, drops: dict[float, float], seeds: range) -> NDArray
 def rates(
     kind: Kind, drops: dict[float, float], count: int, jobs: int
 ) -> list[tuple[float, float, float]]:
-    """Each budget with the shares of data sets where it is proven, by groups and without them."""
+    """For each budget, the shares of data sets where it is "proven": by groups, and without
+    them."""
     parts = [range(first, count, jobs) for first in range(jobs)]
     with ProcessPoolExecutor(jobs) as pool:
         found = np.sum(list(pool.map(partial(count_proven, kind, drops), parts)), axis=0) / count

@@ -50,7 +50,7 @@ class Start(NamedTuple):
 
 
 class End(NamedTuple):
-    """What a search ended with: the best file, and its time as a part of the float model's."""
+    """The result of a search: the best file, and its time as a part of the float model's."""
 
     name: str
     digest: str
@@ -109,7 +109,8 @@ def _read(path: Path) -> None:
 
 
 def end_of(folder: Path) -> End:
-    """What the records of a search that is done say; raises where they contradict its files."""
+    """Reads the result from the records of a finished search; raises where they contradict its
+    files."""
     told = json.loads((folder / "tune.json").read_bytes())
     best = told["best"]
     if told["state"] != "done" or best is None:
@@ -127,9 +128,9 @@ def end_of(folder: Path) -> End:
 class Round(NamedTuple):
     """A search that was killed again and again.
 
-    kills   the moments, in seconds of each start
-    lines   what the log of trials has
-    faults  what was not whole after a kill, or at the end
+    kills   the moments, in seconds after each start
+    lines   the lines of the log of trials
+    faults  incomplete files, after a kill or at the end
     """
 
     kills: tuple[float, ...]

@@ -109,7 +109,7 @@ def random_inputs(model: litesmith.Model, seed: int) -> list[np.ndarray]:
 
 
 def parity_part(options: Namespace) -> list[str]:
-    """Prints the table of parity; what missed its bar."""
+    """Prints the table of parity; returns the bars that it missed."""
     rows: list[tuple[str, ...]] = []
     missed: list[str] = []
     for file in model_files(options.models):
@@ -133,7 +133,7 @@ def parity_part(options: Namespace) -> list[str]:
 
 
 class Convolution(nn.Module):
-    """A convolution padded as the runtime pads: what is odd goes behind."""
+    """A convolution padded as the runtime pads: an odd pixel goes behind."""
 
     def __init__(self, inputs: int, outputs: int, size: int = 3, stride: int = 1, groups: int = 1):
         super().__init__()
@@ -239,7 +239,7 @@ def in_turns(steps: Sequence[Callable[[], None]], rounds: int) -> list[list[floa
 
 
 def step_part(options: Namespace) -> list[str]:
-    """Prints what a step costs; what missed its bar."""
+    """Prints the cost of a training step; returns the bars that it missed."""
     rows: list[tuple[str, ...]] = []
     missed: list[str] = []
     for name, (make, count) in NETWORKS.items():
@@ -268,7 +268,7 @@ def trained(student: Student, x: torch.Tensor) -> tuple[Step, list[torch.Tensor]
 
 
 def qat_part(options: Namespace) -> list[str]:
-    """Prints what rounding adds to a step; what missed its bar."""
+    """Prints what rounding adds to a step; returns the bars that it missed."""
     rows: list[tuple[str, ...]] = []
     missed: list[str] = []
     for name, (_, count) in NETWORKS.items():

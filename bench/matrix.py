@@ -45,7 +45,7 @@ CRASHED = {*range(3, 256), *range(-64, 0)}
 
 
 class Told(NamedTuple):
-    """What became of a command."""
+    """How a command ended."""
 
     words: str
     status: int
@@ -80,7 +80,7 @@ def commands(file: Path, folder: Path) -> Iterator[Told]:
 
 
 def command_part(files: list[Path]) -> list[str]:
-    """Prints who refuses what; what missed its bar."""
+    """Prints which command refuses which model; returns the bars that were missed."""
     rows: list[tuple[str, ...]] = []
     missed: list[str] = []
     for file in files:
@@ -97,7 +97,7 @@ def command_part(files: list[Path]) -> list[str]:
 
 
 def smooth(random: np.random.Generator, tensor: Tensor) -> np.ndarray:
-    """Something like a picture in [0, 1], or like a sound in [−1, 1], where a model has no data."""
+    """A smooth signal for a model without data: like a picture in [0, 1], or a sound in [−1, 1]."""
     if picture(tensor) is not None and len(tensor.shape) == 4:
         small = random.random((1, 8, 8, tensor.shape[-1]))
         sizes = [-(-size // 8) for size in tensor.shape[1:3]]
@@ -117,11 +117,11 @@ def inputs_of(file: Path, model: Model, data: Path) -> np.ndarray:
 
 
 class Contest(NamedTuple):
-    """How one model fared.
+    """The result for one model.
 
     ratio      the time of tune's file as a share of float's, with its interval and verdict
     best       the name of the fastest of all that keep the SNR, and its time as a share of float's
-    predicted  the time of tune's file that was predicted, as a share of the measured one
+    predicted  the time predicted for tune's file, as a share of the measured one
     """
 
     name: str
@@ -225,7 +225,7 @@ def in_turns(files: dict[str, Path]) -> Bench:
 
 
 def tune_part(files: list[Path], options: Namespace) -> list[str]:
-    """Prints how `tune` fared; what missed its bar."""
+    """Prints the results of `tune`; returns the bars that it missed."""
     found: list[Contest] = []
     for file in files:
         if not is_float(litesmith.load(file)):

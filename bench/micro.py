@@ -46,7 +46,8 @@ def is_poisonable(model: Model) -> bool:
 
 
 def poisoned(model: Model) -> bool:
-    """Whether the file's plan gives the model's answer in memory that is poisoned between ops."""
+    """True where the file's plan gives the model's answer although memory is poisoned between
+    ops."""
     account = add_up_arena(model, DEVICE)
     reference = "cpu:1:reference"
     with Session(model, reference) as session:
@@ -60,7 +61,7 @@ def poisoned(model: Model) -> bool:
 
 
 def in_bands(model: Model, wanted: list[np.ndarray]) -> tuple[int, list[str]]:
-    """The arena with as many bands as help, and what is wrong with that."""
+    """The arena with as many bands as help, and any error in it."""
     before = add_up_arena(model, DEVICE).needed
     if before > LARGE:
         return before, []

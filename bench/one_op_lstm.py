@@ -26,7 +26,7 @@ from litesmith.units import time_text
 
 Numbers = np.ndarray
 
-# What is made of each network: the scheme, and whether all is to be integers.
+# The files to make of each network: the scheme, and whether every op must compute in integers.
 FORMS = {
     "--to dynamic": ("dynamic", False),
     "--to int8": ("int8", False),
@@ -121,7 +121,7 @@ def as_one_op(
 
 
 def answers(file: Path, samples: Numbers) -> Numbers:
-    """What a file says of samples in a row."""
+    """The outputs of a file for samples in a row."""
     made: list[Numbers] = []
     with litesmith.Session(file) as session:
         (given,), (found,) = session.inputs.values(), session.outputs.values()
@@ -142,7 +142,7 @@ def snr(found: Numbers, wanted: Numbers) -> float:
 
 
 def files_of(model: Path, calibration: Numbers, folder: Path) -> Iterator[tuple[str, Path]]:
-    """The file of each form, beside the float one."""
+    """The file of each form, and the float one."""
     yield FLOAT, model
     for number, (name, (to, is_whole)) in enumerate(FORMS.items()):
         made, data = folder / f"{model.stem}_{number}.tflite", list(calibration[:, None])
@@ -151,7 +151,7 @@ def files_of(model: Path, calibration: Numbers, folder: Path) -> Iterator[tuple[
 
 
 def judge(files: dict[str, Path], samples: Numbers, labels: Numbers, seconds: float) -> list[str]:
-    """A table of the files; what missed its bar."""
+    """Prints a table of the files; returns the bars that they missed."""
     timed = measure(
         list_contenders(list(files.values()), "cpu:1"), Rule(seconds=seconds), memory=False
     )

@@ -59,7 +59,7 @@ def missed(name: str, found: Profile) -> list[str]:
 
 
 def slices(path: Path) -> Counter[str]:
-    """How many slices of each name a trace holds, read back by perfetto or as Chrome's JSON."""
+    """The number of slices of each name in a trace, read back by perfetto or as Chrome's JSON."""
     if path.suffix == ".json":
         events = json.loads(path.read_text())["traceEvents"]
         wanted = {"ph", "pid", "tid", "name", "ts", "dur", "args"}

@@ -198,7 +198,7 @@ INT8 = (
 
 
 def sparse_int8_rows() -> tuple[list[tuple[str, ...]], list[str]]:
-    """Products a nanosecond, zeros counted, and what was missed."""
+    """Products a nanosecond, zeros included, and the bars that were missed."""
     rows: list[tuple[str, ...]] = []
     missed: list[str] = []
     for layer in INT8:
@@ -262,7 +262,8 @@ def pruned_int8_row(path: Path) -> tuple[tuple[str, ...], list[str]]:
 
 
 def sparse_rows() -> tuple[list[tuple[str, ...]], float, float]:
-    """The table; what all 1×1 layers of MobileNet v1 take dense and in our kernels, in ns."""
+    """Prints the table; returns the time of all 1×1 layers of MobileNet v1, dense and in our
+    kernels, in ns."""
     rows: list[tuple[str, ...]] = []
     dense_ns = ours_ns = 0.0
     for size, inputs, channels, count in POINTWISE:

@@ -42,12 +42,12 @@ def quantized(model: Model, samples: np.ndarray, effort: str) -> Outcome:
 
 
 def on_threads(model: Model, samples: np.ndarray, recipe: Recipe, threads: int) -> Model:
-    """The same recipe with all that runs the model on so many threads."""
+    """The same recipe with every run of the model on this many threads."""
     return apply(model, recipe, Context(tools(open_data(samples, model), threads=threads))).model
 
 
 def orders(samples: np.ndarray) -> Iterator[np.ndarray]:
-    """The samples backwards, and shuffled."""
+    """The samples in reverse, and shuffled."""
     yield samples[::-1]
     for seed in range(ORDERS - 1):
         yield np.random.default_rng(seed).permutation(samples)
@@ -67,7 +67,7 @@ class Difference(NamedTuple):
 
 
 def difference(a: Model, b: Model) -> Difference:
-    """Of the stored numbers of two models with the same tensors."""
+    """Compares the stored numbers of two models with the same tensors."""
     others = {tensor.name: tensor for tensor in b.main.tensors}
     pairs = [(tensor, others[tensor.name]) for tensor in a.main.tensors]
     stored = [(x, y) for x, y in pairs if x.is_const and x.dtype in ("int8", "int32")]
@@ -89,7 +89,7 @@ def same_scale(a: Tensor, b: Tensor) -> bool:
 
 
 def run(path: Path, samples: np.ndarray, effort: str) -> tuple[list[tuple[str, ...]], list[str]]:
-    """The lines of one model at one effort, and what missed its bar."""
+    """The rows of one model at one effort, and the bars that it missed."""
     model = litesmith.load(path)
     recipe, change, _ = quantized(model, samples, effort)
     first = change.model

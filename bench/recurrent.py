@@ -55,7 +55,7 @@ Spoken = tuple[dict[str, Numbers], dict[str, Numbers]]
 
 
 def float_twin(model: Model) -> Model:
-    """The same network with float weights, from what it hears to what it says."""
+    """The same network with float weights, from the audio features to the letters."""
     kept = [tensor for tensor in model.main.outputs if tensor.name in OUTPUTS]
     cut = exposing(model, kept)
     graph = apply(cut, "cleanup").model.main
@@ -83,7 +83,7 @@ def features(wave: Numbers) -> Numbers:
 
 
 def _bands() -> Numbers:
-    """Triangles of pitch: how much of each frequency a band takes."""
+    """Triangular filters over pitch: the weight of each frequency in each band."""
 
     def mel(hertz: Numbers | float) -> Numbers:
         return 1127 * np.log1p(np.asarray(hertz) / 700)
@@ -107,7 +107,7 @@ def pieces(path: Path) -> Numbers:
 
 
 def spoken(session: Session, heard: Numbers) -> Spoken:
-    """What a model was given and what it gave, piece by piece, handing its own state on."""
+    """Runs a model piece by piece with its own state; returns its inputs and outputs."""
     state = {name: np.zeros((1, 2048), np.float32) for name in ("c", "h")}
     given: dict[str, list[Numbers]] = {}
     made: dict[str, list[Numbers]] = {}

@@ -1,4 +1,4 @@
-"""How every bench ends: a table, what missed its bar, the exit status."""
+"""The end of every bench: a table, the bars that were missed, the exit status."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 def tell_figure(
     key: str, value: float, low: float | None = None, high: float | None = None
 ) -> None:
-    """Hands on a figure that documents print, with the interval that it was measured with."""
+    """Reports a figure that documents print, with the interval of its measurement."""
     place = os.environ.get(FIGURES)
     if place:
         with Path(place).open("a") as file:
@@ -32,7 +32,7 @@ def tell_figure(
 
 
 def verdict_line(missed: Sequence[str]) -> int:
-    """Prints what missed its bar; returns the exit status."""
+    """Prints the bars that were missed; returns the exit status."""
     tell_figure(MISSED, len(missed))
     for line in missed:
         print(f"missed: {line}")

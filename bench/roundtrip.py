@@ -22,7 +22,7 @@ MOST_BYTES, MOST_SHARE = 1000, 0.01
 
 
 class Row(NamedTuple):
-    """What a round trip did to one model."""
+    """The result of a round trip of one model."""
 
     name: str
     size: int

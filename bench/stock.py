@@ -1,4 +1,5 @@
-"""What every bench needs: the folders of models and data, the stock runtime, the comparison."""
+"""The parts that benches share: the folders of models and data, the stock runtime, the
+comparison."""
 
 import sys
 from argparse import ArgumentParser
@@ -14,7 +15,7 @@ from litesmith.timing.statistics import Ratio
 from tests.runtime import random_input
 
 ASSETS = Path(__file__).resolve().parents[2] / "shared" / "assets"
-MISSING = 2  # the exit status where a folder is not there
+MISSING = 2  # the exit status where a folder does not exist
 
 
 def arguments(purpose: str | None) -> ArgumentParser:
@@ -25,7 +26,7 @@ def arguments(purpose: str | None) -> ArgumentParser:
 
 
 def want_folder(folder: Path, option: str) -> Path:
-    """The folder, or the end of the program where it is not there."""
+    """Returns the folder; exits where it does not exist."""
     if not folder.is_dir():
         print(f"{folder}: no such folder; name it with {option}", file=sys.stderr)
         sys.exit(MISSING)
@@ -33,7 +34,7 @@ def want_folder(folder: Path, option: str) -> Path:
 
 
 def model_files(folder: Path) -> list[Path]:
-    """Every .tflite of the folder, or the end of the program where there is none."""
+    """Every .tflite of the folder; exits where there is none."""
     files = sorted(want_folder(folder, "--models").glob("*.tflite"))
     if not files:
         print(
@@ -55,13 +56,13 @@ def prepared(path: Path, seed: int = 0) -> Interpreter:
 
 
 def compare(old: Path | bytes, new: Path | bytes, *, seconds: float, seed: int = 0) -> Ratio:
-    """Time of new / time of old, from one interleaved run of so long."""
+    """Time of new / time of old, from one interleaved run of this length."""
     rule = Rule(seconds=seconds, seed=seed)
     return measure(list_contenders([old, new]), rule, memory=False).comparisons[0].ratio
 
 
 def outputs(path: Path, seed: int) -> list[np.ndarray]:
-    """What the model computes from the inputs that the seed decides."""
+    """The outputs of the model for random inputs of this seed."""
     interpreter = prepared(path, seed)
     interpreter.invoke()
     return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]

@@ -60,7 +60,7 @@ def listed() -> tuple[Rows, list[str]]:
 
 
 def remarks(text: str) -> list[str]:
-    """What is on stderr beside warnings about the machine and progress."""
+    """The lines on stderr, except warnings about the machine, and progress."""
     lines = [line for line in text.replace("\r", "\n").splitlines() if line.strip()]
     return [line for line in lines if not line.startswith("litesmith: ")]
 
@@ -86,7 +86,7 @@ def benched(path: Path, seconds: float) -> tuple[Rows, list[str]]:
 
 
 def faults(model: str, row: dict[str, Any]) -> list[str]:
-    """What is wrong with a row of `bench --on all`."""
+    """The problems with a row of `bench --on all`."""
     found: list[str] = []
     if row["how"] not in KNOWN or (row["how"] == "refused" and not row["why"]):
         found.append(f"{row['target']} is {row['how']!r}, why: {row['why']!r}")
@@ -117,7 +117,7 @@ def line(model: str, row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def agreement(paths: list[Path]) -> tuple[Rows, list[str]]:
-    """Ops of which the rules say something else than the compiler does, for each compiler."""
+    """For each compiler, the ops on which the rules contradict it."""
     rows, missed = Rows(), list[str]()
     models = [(path.stem, litesmith.load(path)) for path in paths]
     for delegate in DELEGATES:
@@ -137,7 +137,7 @@ def agreement(paths: list[Path]) -> tuple[Rows, list[str]]:
 
 
 def one_op_models() -> tuple[Rows, list[str]]:
-    """What OpenVINO makes of models of a single op, over six hundred."""
+    """How OpenVINO treats over six hundred models of a single op."""
     found = BY_NAME["openvino"].probe()
     if not found.usable:
         return [("openvino", f"not asked: {found.why}")], []

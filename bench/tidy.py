@@ -24,7 +24,7 @@ MOST_DRIFT = 1e-5
 
 
 class Row(NamedTuple):
-    """What the recipe did to one model; drift is relative to the largest reference value."""
+    """The effect of the recipe on one model; drift is relative to the largest reference value."""
 
     name: str
     touched: int
@@ -34,7 +34,7 @@ class Row(NamedTuple):
     time: Ratio
 
     def missed(self) -> list[str]:
-        """The bars that it missed."""
+        """The bars that a model missed."""
         found: list[str] = []
         if not self.drift <= MOST_DRIFT:
             found.append(f"{self.name}: outputs moved by {self.drift:.2g}")

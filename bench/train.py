@@ -81,7 +81,7 @@ NETWORKS = {
 
 
 def promises(variant: Variant, source: Path, path: Path) -> list[str]:
-    """What is said of a file's size and time; what misses its bar ends in "missed"."""
+    """Checks the size and time of a file; a sentence about a missed bar ends in "missed"."""
     found: list[str] = []
     if variant.gzip is not None:
         share = gzip_bytes(pieces(path)) / gzip_bytes(pieces(source))
@@ -107,7 +107,7 @@ def behind(lines: list[tuple[str, ...]], variants: list[Variant]) -> list[str]:
 
 
 def run(network: Scored, variants: list[Variant], models: Path, data: Path) -> list[str]:
-    """Makes and scores the files of a network; prints them; what missed its bar."""
+    """Makes, scores and prints the files of a network; returns the bars that they missed."""
     source = models / network.file
     made: list[Made] = []
     told: list[str] = []

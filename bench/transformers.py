@@ -29,7 +29,7 @@ Numbers = np.ndarray
 
 
 def _makers(model: Model, data: Data) -> dict[str, Model]:
-    """The files that are compared."""
+    """The files to compare, by the function that makes each."""
     context = context_of(data)
     todo = plan(model, Quantize(), "default", has_data=True)
     return {

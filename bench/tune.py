@@ -57,8 +57,8 @@ FIRST_SECONDS, AGAIN_SECONDS = 600.0, 20.0
 
 
 class Bar(NamedTuple):
-    """What is asked for a network: how many times faster than float, and whether ours has to be
-    the only file within the budget."""
+    """The requirement for a network: how many times faster than float our file is, and whether no
+    other file may be within the budget."""
 
     faster: float
     is_alone: bool = False
@@ -76,7 +76,7 @@ BARS = {
 
 
 class Tuned(NamedTuple):
-    """What the command said, and the seconds that it took."""
+    """The output of the command, and its seconds."""
 
     said: dict[str, object]
     seconds: float
@@ -87,12 +87,12 @@ class Tuned(NamedTuple):
 
     @property
     def best(self) -> dict[str, object] | None:
-        """What it says of the file to ship; None where there is none."""
+        """The file to ship; None where there is none."""
         return cast("dict[str, object] | None", self.said["best"])
 
 
 def tuned(network: Network, job: Namespace, out: Path, samples: int | None = None) -> Tuned:
-    """One search as the command line makes it; the end of the program where it is refused."""
+    """Runs one search from the command line; exits where it is refused."""
     places = ["--data", str(job.data / network.validation)]
     places += ["--calibrate", str(job.data / network.calibration)]
     places += [] if samples is None else ["--samples", str(samples)]
@@ -108,7 +108,8 @@ def tuned(network: Network, job: Namespace, out: Path, samples: int | None = Non
 
 
 def by_wheel(model: Path, calls: Path, out: Path) -> File:
-    """By TensorFlow's quantizer, as its converter calls it; inputs and outputs stay float."""
+    """Quantizes with the quantizer in the wheel, as TensorFlow's converter calls it; inputs and
+    outputs stay float."""
     wheel = import_module("ai_edge_litert._pywrap_tensorflow_lite_calibration_wrapper")
     outside, codes, bias = (np.dtype(kind).num for kind in ("float32", "int8", "int32"))
     content = model.read_bytes()  # has to outlive the worker, which looks into it to the end
@@ -124,7 +125,7 @@ def by_wheel(model: Path, calls: Path, out: Path) -> File:
 
 
 def by_peers(model: Path, few: Data, peer: str | None, folder: Path) -> dict[str, File]:
-    """What the others make of a model, by name."""
+    """The files that the other quantizers make of a model, by name."""
     calls, named = folder / "calls.npy", folder / "named.tflite"
     np.save(calls, np.stack([sample.inputs[0] for sample in few]))
     made: dict[str, File] = {}
@@ -203,7 +204,7 @@ def float_cells(source: Path, ours: Judged) -> tuple[str, ...]:
 
 
 def missed(network: Network, found: Tuned, lines: list[Judged]) -> list[str]:
-    """What one network's files fall short of."""
+    """The requirements that one network's files miss."""
     ours, *others = lines
     bar, within = BARS[network.file], [one for one in others if one.verdict != MISSED]
     says = found.said["value"]
@@ -220,7 +221,8 @@ def missed(network: Network, found: Tuned, lines: list[Judged]) -> list[str]:
 
 
 def compared(network: Network, job: Namespace, folder: Path) -> list[str]:
-    """Searches, quantizes by the others, prints the table; what missed the bar."""
+    """Searches, quantizes with the peers and prints the table; returns the bars that were
+    missed."""
     source = job.models / network.file
     content = litesmith.load(source)
     places = (job.data / network.validation, job.data / network.calibration)
@@ -246,7 +248,7 @@ def compared(network: Network, job: Namespace, folder: Path) -> list[str]:
 
 
 def cost(network: Network, job: Namespace, folder: Path) -> list[str]:
-    """The same search twice; prints what each took; what missed the bar."""
+    """Runs the same search twice and prints the cost of each; returns the bars that were missed."""
     first, again = (tuned(network, job, folder / COST, COST_IMAGES) for _ in range(2))
     parts = (("first search", first, FIRST_SECONDS), ("again", again, AGAIN_SECONDS))
     rows = [

@@ -24,10 +24,10 @@ ROUNDS, PAN_FRAMES = 5, 90
 # Milliseconds from the start of the navigation to the frame behind the first one with the graph.
 OPENED = "window.litesmithGraph && window.litesmithGraph.opened || null"
 
-# What the browser's tracing calls a frame that reached the screen.
+# The name in the browser's trace of a frame that reached the screen.
 DRAWN = "Display::DrawAndSwap"
 
-# Pans by what a drag calls, one step a frame.
+# Pans by calling what a drag calls, one step per frame.
 PAN = """(() => {
   const canvas = window.litesmithGraph.canvas;
   let steps = 0;
@@ -42,7 +42,7 @@ PAN = """(() => {
   return true;
 })()"""
 
-# What is seen while it pans: the folded graph as it opens, and every op at two sizes.
+# The views to pan: the folded graph as it opens, and every op at two sizes.
 SCENES = {
     "as it opens": "(litesmithGraph.root.scrollIntoView(), true)",
     "all ops, near": "(litesmithGraph.canvas.foldAll(true), true)",
@@ -51,7 +51,7 @@ SCENES = {
 
 
 def make_models(folder: Path, ops: int) -> tuple[Path, Path]:
-    """A float model of so many ops in named blocks, and the same in int8."""
+    """A float model with this many ops in named blocks, and the same in int8."""
     random = np.random.default_rng(0)
     b = litesmith.Builder()
     x = b.input("x", (1, 8, 8, 8))
@@ -79,7 +79,7 @@ def open_seconds(shown: Browser, page: Path) -> float:
 
 
 def traced(shown: Browser) -> list[dict[str, Any]]:
-    """Everything that was traced so far; it comes in parts."""
+    """The whole trace so far, which arrives in parts."""
     found: list[dict[str, Any]] = []
     for _ in range(3):
         time.sleep(0.5)

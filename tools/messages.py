@@ -1,11 +1,11 @@
-"""The messages of the package for its translators, kept as gettext catalogues in `locale/`.
+"""Keeps the package's messages for translators, as gettext catalogues in `locale/`.
 
-    python tools/messages.py            brings catalogues up to the source, and compiles them
-    python tools/messages.py compile    compiles only: what the package reads at run time
+python tools/messages.py updates the catalogues from the source, and compiles them python
+tools/messages.py compile only compiles the files that the package reads
 
 A message is the literal that a phrase, an error or a printing function is called with; Babel finds
-it by the name of what is called. `locale/foreign.txt` lists messages of others that people meet: of
-the command line's parser and of the operating system.
+it by the name of the called function. `locale/foreign.txt` lists messages of other programs that
+users meet: those of the command line's parser and of the operating system.
 """
 
 import ast
@@ -26,7 +26,7 @@ COMPILED = SOURCE / "lang" / "locale"
 FOREIGN = LOCALE / "foreign.txt"
 LANGUAGES = ("es", "pt", "zh")
 
-# What is called with a message first.
+# Functions whose first argument is a message.
 FIRST = (
     "phrase",
     "BadInput",
@@ -40,10 +40,10 @@ FIRST = (
     "line",
     "say",
 )
-# What is called with messages only; and with a name first, which is none.
+# Functions whose arguments are all messages; and those whose first argument is a name instead.
 ALL = ("add_row", "escape_markdown", "join_html", "paragraphs", "table", "Table")
 AFTER_A_NAME = ("tag",)
-# Arguments that are messages, whatever is called with them.
+# Keyword arguments that are messages in every call.
 NAMED = ("help", "aria_label", "data_label", "data_tip", "title", "show_default")
 
 _HEADER = 'msgid ""\nmsgstr ""\n"Language: {}\\n"\n"Content-Type: text/plain; charset=utf-8\\n"\n\n'
@@ -54,7 +54,8 @@ Found = tuple[int, None, str, list[str]]
 def literals_of(
     file: BytesIO, keywords: object, comment_tags: object, options: object
 ) -> Iterator[Found]:
-    """Babel's way to ask a source for its messages: (line, no name, message, no comments)."""
+    """Finds the messages of a source file, in the form that Babel asks for: (line, no name,
+    message, no comments)."""
     for node in ast.walk(ast.parse(file.read())):
         if isinstance(node, ast.Call):
             called = getattr(node.func, "id", getattr(node.func, "attr", ""))
@@ -64,7 +65,7 @@ def literals_of(
 
 
 def _spoken(call: ast.Call, called: str) -> Iterator[ast.expr]:
-    """The arguments of a call that people read; of a choice and a tuple, all."""
+    """The arguments of a call that people read; for a choice or a tuple, all of its parts."""
     count = 1 if called in FIRST else len(call.args) if called in (*ALL, *AFTER_A_NAME) else 0
     waiting = list(call.args[1 if called in AFTER_A_NAME else 0 : count])
     waiting += [given.value for given in call.keywords if given.arg in NAMED]
@@ -77,7 +78,7 @@ def _spoken(call: ast.Call, called: str) -> Iterator[ast.expr]:
 
 
 def _is_said(text: object) -> bool:
-    """True of a text with a word in it that is no value."""
+    """True for a text that contains a word besides its values."""
     if not isinstance(text, str):
         return False
     try:
@@ -88,7 +89,7 @@ def _is_said(text: object) -> bool:
 
 
 def extract() -> Catalog:
-    """Every message of the source, and those of others."""
+    """Every message of the source, and those of other programs."""
     catalog = Catalog(charset="utf-8", fuzzy=False)
     found = extract_from_dir(SOURCE, [("**.py", literals_of)], keywords={}, comment_tags=())
     for name, _, message, _, _ in found:
@@ -127,7 +128,8 @@ def _forms(text: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:
 
 
 def update(language: str, messages: Catalog) -> None:
-    """Brings a catalogue up to the source: what is new is not translated yet, what is gone goes."""
+    """Brings a catalogue up to the source: new messages are added without a translation, obsolete
+    ones removed."""
     known = {one.id: one.string for one in read_catalogue(language) if one.id and not one.fuzzy}
     made = Catalog(locale=language, charset="utf-8")
     for message in messages:
@@ -140,7 +142,7 @@ def update(language: str, messages: Catalog) -> None:
 
 
 def compile_all() -> None:
-    """Writes what the package reads at run time."""
+    """Writes the files that the package reads at run time."""
     for language in LANGUAGES:
         place = COMPILED / language / "LC_MESSAGES" / "litesmith.mo"
         place.parent.mkdir(parents=True, exist_ok=True)

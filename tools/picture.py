@@ -31,7 +31,7 @@ FLAGS = (
 
 
 def take(page: Path, out: Path, *, width: int = WIDTH, height: int = HEIGHT) -> None:
-    """Writes what a browser of this size shows of a page."""
+    """Writes a picture of a page, in a browser window of this size."""
     with tempfile.TemporaryDirectory() as folder:
         shot = Path(folder) / "shot.png"
         size = (f"--window-size={width},{height}", f"--force-device-scale-factor={SCALE}")

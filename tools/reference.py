@@ -26,7 +26,7 @@ _ERRORS = ("BadInput", "BadModel", "CannotApply", "CannotRun", "LitesmithError")
 
 
 def options_page() -> str:
-    """Every command with its options in panels, and examples."""
+    """A page with every command: its options in panels, and examples."""
     return "\n".join(_options_lines()) + "\n"
 
 
@@ -97,7 +97,7 @@ def _escape(text: str) -> str:
 
 
 def _cell(text: str) -> str:
-    """A text of help as Markdown has it in a cell."""
+    """A help text as a cell of a Markdown table."""
     plain = _escape(str(text)).replace("<", "&lt;").replace("*", "\\*")
     return re.sub(r"(?<![\w`-])(--[a-z][a-z-]*)", r"`\1`", plain)
 
@@ -135,7 +135,7 @@ def _name_lines(name: str) -> Iterator[str]:
 
 
 def _signature(name: str, value: object) -> str:
-    """How it is called, a line a parameter where that is long."""
+    """A signature, with a line for each parameter where it is long."""
     parameters = inspect.signature(value).parameters.values()  # type: ignore[arg-type]
     shown = [_parameter(one) for one in parameters]
     keywords = [n for n, one in enumerate(parameters) if one.kind is one.KEYWORD_ONLY]
@@ -159,7 +159,7 @@ def _default(value: object) -> str:
 
 
 def _docstring(text: str) -> Iterator[str]:
-    """Paragraphs; examples and columns as code."""
+    """A docstring as Markdown; examples and columns become code."""
     for part in re.split(r"\n\s*\n", text):
         body = textwrap.dedent(part).strip("\n")
         if body.lstrip().startswith(">>>"):
@@ -171,7 +171,7 @@ def _docstring(text: str) -> Iterator[str]:
 
 
 def json_pages() -> dict[str, str]:
-    """The page about JSON, and the schema of each thing that is printed or kept."""
+    """The page about JSON, and a schema for every printed object and kept file."""
     files = {f"reference/{name}.schema.json": schema_of_printed(name) for name in PRINTED}
     files |= {f"reference/{name}.schema.json": schema_of_record(name) for name in RECORDS}
     texts = {name: json.dumps(schema, indent=1) + "\n" for name, schema in files.items()}
@@ -207,7 +207,7 @@ def _schema_table(rows: object, schema_of: object) -> Iterator[str]:
 
 
 def _keys(schema: dict[str, object]) -> list[str]:
-    """The keys of an object, or of all that it can be."""
+    """The keys of an object; of several alternatives, the keys of all."""
     found: dict[str, None] = {}
     for one in [schema, *schema.get("anyOf", ())]:  # type: ignore[misc]
         target = one

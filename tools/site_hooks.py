@@ -1,7 +1,8 @@
-"""What MkDocs asks for while it builds the site: pages made from the code, links that hold there.
+"""The hooks that MkDocs calls while it builds the site: they make pages from the code, and links
+that work on the site.
 
-Pages of the repository link to files beside `docs/`. Those that become pages of the site keep
-their link; others keep their words.
+Pages of the repository link to files beside `docs/`. A link to a file that becomes a page stays a
+link; of any other link, only the text stays.
 """
 
 import re
@@ -43,20 +44,20 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """A page with links that lead to pages of the site, or nowhere."""
+    """A page whose links lead to pages of the site, or are plain text."""
     inside = page.file.src_uri not in BESIDE.values()
     text = "\n".join(map(_bare_pipes, markdown.split("\n")))
     return _LINK.sub(lambda found: _settle(found[1], found[2], inside=inside), text)
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """A page whose tables have no heading without words, and whose options break at no hyphen."""
+    """A page whose tables have no empty heading, and whose options do not break at hyphens."""
     whole = _INLINE.sub(lambda found: f"<code>{_hold(found[1])}</code>", html)
     return whole.replace("<th></th>", "<td></td>")
 
 
 def _hold(code: str) -> str:
-    """Code whose short words with a hyphen stay on one line."""
+    """Keeps code with hyphens on one line where its words are short."""
     return " ".join(
         f'<span class="word">{word}</span>' if "-" in word and len(word) <= _SHORT else word
         for word in code.split(" ")
@@ -68,24 +69,24 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
 
 
 def on_post_template(output_content: str, template_name: str, config: MkDocsConfig) -> str:
-    """The page of a dead link is no page of its own, but has a search as well."""
+    """Gives the page for dead links a search box, although it is no page of its own."""
     return _name_search(output_content)
 
 
 def _name_search(output: str) -> str:
-    """A page whose search has a name for those who hear it."""
+    """Gives the search of a page a name for screen readers."""
     return output.replace('data-md-component="search" role="dialog"', f'{_SEARCH} role="dialog"')
 
 
 def _bare_pipes(line: str) -> str:
-    """A row of a table with the pipes in its code as they are: only GitHub wants them escaped."""
+    """Unescapes the pipes in the code of a table row: only GitHub wants them escaped."""
     if not line.startswith("|"):
         return line
     return _CODE.sub(lambda found: found[0].replace("\\|", "|"), line)
 
 
 def _settle(words: str, link: str, *, inside: bool) -> str:
-    """A link as the site has it; `inside` is False of a page that lies beside `docs/`."""
+    """Adapts a link to the site; `inside` is False for a page that lies beside `docs/`."""
     place, _, anchor = link.partition("#")
     if not place:
         return f"[{words}]({link})"

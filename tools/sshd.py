@@ -1,8 +1,7 @@
-"""A real sshd on this machine's loopback, with keys and settings of its own: a device at hand.
+"""A real sshd on this machine's loopback with its own keys and settings, to serve as a device.
 
-with serving(folder) as server:
-    os.environ["PATH"] = server.path  # an `ssh` that knows its keys comes first
-    connected(server.address())
+with serving(folder) as server: os.environ["PATH"] = server.path # an `ssh` that knows its keys
+comes first connected(server.address())
 """
 
 import os
@@ -20,7 +19,7 @@ from pathlib import Path
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 SSH = shutil.which("ssh")
 
-# What keeps it from running here; "" where nothing does.
+# Why sshd cannot run here; "" where it can.
 MISSING = (
     "" if SSHD and SSH else "there is no sshd or ssh; apt-get install openssh-server openssh-client"
 )
@@ -44,7 +43,7 @@ class Server:
 
     @property
     def cache(self) -> Path:
-        """Where the runner there keeps models."""
+        """Where the runner on that device keeps models."""
         return self.folder / "cache" / "litesmith-agent"
 
     def kill(self) -> None:
@@ -54,7 +53,7 @@ class Server:
                 os.kill(pid, signal.SIGKILL)
 
     def processes(self, word: str) -> list[int]:
-        """What its connections started and has the word in its name."""
+        """The processes that its connections started and whose name contains the word."""
         return [pid for pid in _descendants(self.process.pid) if word in _name(pid)]
 
 
@@ -87,7 +86,7 @@ def serving(folder: Path) -> Iterator[Server]:
 
 
 def _write_client(folder: Path, known: str) -> None:
-    """An `ssh` that reads settings of its own instead of the user's; `known` are host keys."""
+    """Writes an `ssh` that reads these settings instead of the user's; `known` holds host keys."""
     (folder / "known").write_text(known)
     (folder / "client").write_text(
         f"IdentityFile {folder / 'key'}\nIdentitiesOnly yes\n"
@@ -127,7 +126,7 @@ def _free_port() -> int:
 
 
 def make_key(path: Path) -> str:
-    """Makes a pair of keys; the public one."""
+    """Makes a pair of keys and returns the public one."""
     words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path)]
     subprocess.run(words, check=True)
     return path.with_suffix(".pub").read_text()

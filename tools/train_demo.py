@@ -86,7 +86,7 @@ def padding(layer: Layer) -> tuple[int, int]:
 
 
 def fashion(folder: Path, part: str) -> tuple[np.ndarray, np.ndarray]:
-    """Images (n, 28, 28) and labels (n,) of a part, `train` or `t10k`, both uint8."""
+    """Reads images (n, 28, 28) and labels (n,) of a part, `train` or `t10k`, both uint8."""
     images, labels = (_numbers(folder, f"{part}-{what}") for what in HEADS)
     return images.reshape(-1, SIDE, SIDE), labels
 
@@ -103,7 +103,7 @@ def _numbers(folder: Path, stem: str) -> np.ndarray:
 
 
 def train(folder: Path, *, device: str, epochs: int, seed: int) -> Net:
-    """A net trained on the training part, for so many epochs."""
+    """Trains a net on the training part for this many epochs."""
     torch.manual_seed(seed)
     torch.backends.cudnn.deterministic = True
     images, labels = (torch.tensor(part).to(device) for part in fashion(folder, "train"))
@@ -138,7 +138,8 @@ def _step(
 
 
 def _moved(images: Tensor) -> Tensor:
-    """Images as the net takes them, (n, 1, 28, 28) of 0 to 1: each moved, half of them mirrored."""
+    """Training images as the net takes them, (n, 1, 28, 28) from 0 to 1: each shifted, half of them
+    mirrored."""
     count = len(images)
     padded = functional.pad(images, (MOST_SHIFT,) * 4)
     starts = torch.randint(0, 2 * MOST_SHIFT + 1, (2, count, 1)).to(images.device)

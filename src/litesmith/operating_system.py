@@ -325,6 +325,8 @@ def is_there(path: Path) -> bool:
 
 def find_files(folder: Path, pattern: str) -> list[Path]:
     """The files of a folder with such names, in order; no pipes and devices, which need not end."""
+    if not folder.is_dir():  # since 3.13, `glob` raises ValueError for a name with a zero byte
+        return []
     return sorted(path for path in folder.glob(pattern) if is_there(path))
 
 

@@ -47,6 +47,7 @@ from litesmith.run.core.target import Target
 from litesmith.run.trial_run import probe
 from litesmith.temporary import temporary_file
 from litesmith.tflite.file import write_whole
+from litesmith.timing.host import host, noise
 from litesmith.timing.latency import Rule
 from litesmith.units import bytes_text, time_text, total_text
 
@@ -58,9 +59,10 @@ _USUAL_SAMPLES = 500
 class Slowness:
     """What costs a model time on a target, ranked.
 
-    run_us   the time of a run; None where the model has no profile
-    bundle   the file that shows another person the same, and the bytes of what it holds
-    overlay  the file for Model Explorer, where one was written
+    run_us    the time of a run; None where the model has no profile
+    bundle    the file that shows another person the same, and the bytes of what it holds
+    overlay   the file for Model Explorer, where one was written
+    warnings  what makes times on this machine unsteady
     """
 
     model: Path | None
@@ -69,9 +71,12 @@ class Slowness:
     findings: tuple[Diagnosis, ...]
     bundle: tuple[Path, dict[str, int]] | None = None
     overlay: Path | None = None
+    warnings: tuple[str, ...] = ()
 
     __repr__ = show_line
-    _repr_html_ = show_html
+
+    def _repr_html_(self) -> str:
+        return show_html(self, self.warnings)
 
     @property
     def sentence(self) -> str:
@@ -90,6 +95,7 @@ class Slowness:
             "target": self.target,
             "run_us": self.run_us,
             "findings": self.to_rows(),
+            "warnings": list(self.warnings),
         }
         if self.bundle is not None:
             told["bundle"] = {"out": str(self.bundle[0]), "files": self.bundle[1]}
@@ -299,6 +305,7 @@ def _examine_time(source: SourceFile, target: Target, asked: Asked) -> Slowness:
     """What costs time; a model that runs but has no profile still gets what the file tells."""
     if source.is_file and source.path is not None:
         probe(source.path, target)
+    warnings = noise(host(), [target])
     try:
         seconds = min(USUAL_SECONDS, 2 * asked.seconds)
         profile = profile_ops(source.origin, target, seconds=seconds)
@@ -314,7 +321,8 @@ def _examine_time(source: SourceFile, target: Target, asked: Asked) -> Slowness:
             raise CannotRun("no overlay: {why_not}", patient.no_profile)
         _lay(asked.overlay, source.model, times_overlay(source.model, patient.profile), asked)
     run_us = None if patient.profile is None else patient.profile.run_us
-    result = Slowness(source.path, str(target), run_us, found, bundle, asked.overlay)
+    told = (run_us, found, bundle, asked.overlay, warnings)
+    result = Slowness(source.path, str(target), *told)
     against = [] if asked.against is None else [asked.against]
     _write_page(result, [*against, source], None, target, asked)
     return result

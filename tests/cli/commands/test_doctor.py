@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from litesmith.ir.build import Builder
+from litesmith.operating_system import usable_cores
 from litesmith.passes.core.recipe import apply
 from litesmith.tflite.file import load, save
 from tests import zoo
@@ -44,6 +45,14 @@ def test_json_findings_and_a_bundle(model: Path, tmp_path: Path) -> None:
     assert found["bundle"]["files"] == {name: len(c) for name, c in contents.items()}
     assert not any(b"secret" in content for content in contents.values())
     load(contents["model.tflite"])
+
+
+def test_what_makes_times_unsteady_is_said(model: Path) -> None:
+    crowded = f"cpu:{usable_cores() + 1}"
+    shown = litesmith("doctor", model, "--on", crowded, "--json", *SHORT)
+    assert shown.returncode == 0, shown.stderr
+    assert any("wait for each other" in line for line in json.loads(shown.stdout)["warnings"])
+    assert "litesmith: warning: " in shown.stderr and "wait for each other" in shown.stderr
 
 
 def test_a_model_without_a_profile_still_gets_findings(tmp_path: Path) -> None:

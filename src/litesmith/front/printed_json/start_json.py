@@ -37,6 +37,7 @@ class SlownessJson(TypedDict):
     target: str
     run_us: float | None
     findings: list[FindingFacts]
+    warnings: list[str]
     bundle: NotRequired[BundleFacts]
 
 

@@ -61,6 +61,12 @@ def test_ops_outside_and_conversions(mixed: Patient) -> None:
     assert "QUANTIZE" in between.what and "DEQUANTIZE" in between.what
 
 
+def test_constants_that_are_unpacked_are_no_conversions() -> None:
+    who = with_times(patient(zoo.half_weights(), "cpu:1:builtin"), 10, 20, 70)
+    assert {"DEQUANTIZE"} < {op.kind for op in who.ops}
+    assert not by_rule("_boundaries", who)
+
+
 def test_conversions_beside_a_custom_op(mixed: Patient) -> None:
     assert mixed.profile is not None
     first, *others = mixed.profile.ops

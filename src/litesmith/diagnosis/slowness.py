@@ -442,7 +442,8 @@ def _ours(target: Target) -> str:
 
 
 def _boundaries(patient: Patient) -> Iterator[Diagnosis]:
-    ops = [op for op in patient.ops if op.kind in _CONVERSIONS]
+    conversions = [op for op in patient.ops if op.kind in _CONVERSIONS]
+    ops = [op for op in conversions if not _unpacks(patient, op)]
     yield from _all_of(
         patient,
         ops,
@@ -453,6 +454,12 @@ def _boundaries(patient: Patient) -> Iterator[Diagnosis]:
         ),
         "litesmith inspect MODEL --ops",
     )
+
+
+def _unpacks(patient: Patient, found: OpTime) -> bool:
+    """True for an op that unpacks a stored constant, which lies between no two ops."""
+    source = patient.model.graphs[found.graph].ops[found.index].inputs[0]
+    return source is not None and source.is_const
 
 
 def _dominant(patient: Patient) -> Iterator[Diagnosis]:

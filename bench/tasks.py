@@ -31,7 +31,7 @@ from stock import ASSETS, arguments
 from tokenizers import BertWordPieceTokenizer
 
 import litesmith
-from litesmith.tasks.sound import Features, featured, read_sound
+from litesmith.tasks.sound import Features, compute_features, read_sound
 
 NEAR = 0.3
 # Measured with the plain interpreter and pycocotools on all 320 pets.
@@ -354,7 +354,7 @@ def speech(data: Path, folder: Path) -> tuple[float, float]:
     heard = {}
     for name in texts:
         values, rate = read_sound(data / "speech" / name)
-        made = featured(values, rate, Features("logmel", bands))[:moments]
+        made = compute_features(values, rate, Features("logmel", bands))[:moments]
         heard[name] = np.concatenate([made, np.tile(made.min(0), (moments - len(made), 1))])
     x = torch.tensor(np.stack(list(heard.values())), dtype=torch.float32)
     mean, spread = x.mean((0, 1)), x.std((0, 1))

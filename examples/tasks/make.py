@@ -14,7 +14,7 @@ from PIL import Image
 
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model
-from litesmith.tasks.sound import Features, featured
+from litesmith.tasks.sound import Features, compute_features
 from litesmith.tflite.file import save
 
 SIDE, SQUARE = 32, 8
@@ -195,7 +195,7 @@ def listener() -> Model:
     rows, classes = [], []
     for number, letter in enumerate(("a", "b", " ", "")):
         heard = spoken(letter * 8) if letter else np.zeros(RATE)
-        found = featured(heard, RATE, features)
+        found = compute_features(heard, RATE, features)
         loud = found[found.max(axis=1) > -1] if letter else found
         rows.append(loud)
         classes += [number] * len(loud)

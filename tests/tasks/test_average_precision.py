@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from litesmith.accuracy.average_precision import at_half, average_precision, of_each
 from litesmith.accuracy.metrics import METRICS, difference_of, value_of
 from litesmith.tasks.boxes import Detections, areas, overlaps
-from litesmith.tasks.matching import image_row, matched
-from litesmith.tasks.task import padded
+from litesmith.tasks.matching import image_row, match_answers
+from litesmith.tasks.task import pad_rows
 
 SIDE = 100.0
 
@@ -56,11 +56,11 @@ def our_rows(sets: list[np.ndarray], found: list[np.ndarray], classes: int) -> n
         def match(own, others, seen=seen, wanted=wanted):
             crowds = wanted[others, 5] == 1
             likeness = overlaps(seen.boxes[own], wanted[others, 1:5], crowds)
-            return matched(likeness, crowds, crowds)
+            return match_answers(likeness, crowds, crowds)
 
         kinds, counts = wanted[:, 0].astype(int), wanted[:, 5] == 0
         rows.append(image_row(classes, kinds, counts, seen.classes, seen.scores, match))
-    return padded(rows)
+    return pad_rows(rows)
 
 
 def coco_says(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import litesmith
 from examples.tasks.make import COLOURS, SQUARE, scenes, segmenter
 from litesmith.errors import BadInput
-from litesmith.tasks.outlines import drawn
+from litesmith.tasks.outlines import draw_outline
 from litesmith.tflite.file import save
 
 HEIGHT, WIDTH = 24, 31
@@ -23,26 +23,28 @@ def test_runs_are_unpacked_as_coco_packs_them(seed: int, share: float) -> None:
     mask = np.random.default_rng(seed).random((HEIGHT, WIDTH)) < share
     told = coco.encode(np.asfortranarray(mask.astype(np.uint8)))
     told["counts"] = told["counts"].decode()
-    found = drawn(told, (WIDTH, HEIGHT), (HEIGHT, WIDTH))
+    found = draw_outline(told, (WIDTH, HEIGHT), (HEIGHT, WIDTH))
     assert found is not None
     assert (found == mask).all()
     flat = mask.T.reshape(-1)
     ends = np.flatnonzero(np.diff(np.concatenate([[0], flat.astype(int), [1 - int(flat[-1])]])))
     runs = np.diff([0, *ends]).tolist()
-    plain = drawn({"counts": runs, "size": [HEIGHT, WIDTH]}, (WIDTH, HEIGHT), (HEIGHT, WIDTH))
+    plain = draw_outline(
+        {"counts": runs, "size": [HEIGHT, WIDTH]}, (WIDTH, HEIGHT), (HEIGHT, WIDTH)
+    )
     assert plain is not None
     assert (plain == mask).all()
 
 
 @given(st.one_of(st.none(), st.text(), st.integers(), st.lists(st.integers()), st.just([[1, 2]])))
 def test_what_is_no_outline_draws_nothing(given: object) -> None:
-    assert drawn(given, (9, 9), (5, 5)) is None
-    assert drawn({"counts": given, "size": [3, 3]}, (9, 9), (5, 5)) is None
-    assert drawn({"counts": [9], "size": given}, (9, 9), (5, 5)) is None
+    assert draw_outline(given, (9, 9), (5, 5)) is None
+    assert draw_outline({"counts": given, "size": [3, 3]}, (9, 9), (5, 5)) is None
+    assert draw_outline({"counts": [9], "size": given}, (9, 9), (5, 5)) is None
 
 
 def test_a_polygon_is_scaled_to_the_map() -> None:
-    found = drawn([[10, 0, 20, 0, 20, 9, 10, 9]], (20, 10), (10, 10))
+    found = draw_outline([[10, 0, 20, 0, 20, 9, 10, 9]], (20, 10), (10, 10))
     assert found is not None
     assert found[:, 5:].mean() > 0.8
     assert not found[:, :4].any()

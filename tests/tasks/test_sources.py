@@ -14,7 +14,7 @@ from examples.tasks.make import COLOURS, SIDE, detector, masks, scenes, segmente
 from litesmith.errors import BadInput
 from litesmith.tasks.annotations import find_annotations, read_coco, read_yolo
 from litesmith.tasks.class_names import COCO_80, COCO_90, VOC_20, match_classes
-from litesmith.tasks.outlines import drawn
+from litesmith.tasks.outlines import draw_outline
 from litesmith.tflite.file import save
 
 
@@ -202,7 +202,7 @@ def test_numbers_that_are_none_of_an_image(tmp_path: Path, number: float) -> Non
         first, *others = good["annotations"]
         file.write_text(json.dumps(good | {"annotations": [first | changes, *others]}))
         for thing in (thing for some in read_coco(file).things for thing in some):
-            drawn(thing.outline, thing.image, (8, 8))
+            draw_outline(thing.outline, thing.image, (8, 8))
     good["images"][0]["width"] = number
     file.write_text(json.dumps(good))
     with pytest.raises(BadInput, match=r"has no size|whole number"):
@@ -210,7 +210,7 @@ def test_numbers_that_are_none_of_an_image(tmp_path: Path, number: float) -> Non
 
 
 def test_a_run_without_an_end_is_none() -> None:
-    assert drawn({"counts": "o" * 1_000_000, "size": [3, 3]}, (9, 9), (5, 5)) is None
+    assert draw_outline({"counts": "o" * 1_000_000, "size": [3, 3]}, (9, 9), (5, 5)) is None
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ from litesmith.data.sources import open_data
 from litesmith.errors import BadInput
 from litesmith.tasks.keypoints import alikeness
 from litesmith.tasks.questions import best_span, exact, overlap
-from litesmith.tasks.sound import Features, featured, read_features, read_sound
+from litesmith.tasks.sound import Features, compute_features, read_features, read_sound
 from litesmith.tasks.speech import plain_words
 from litesmith.tasks.task import Settings
 from litesmith.tasks.texts import encoder
@@ -116,10 +116,10 @@ def test_features_are_typed_as_they_are_told() -> None:
 
 
 def test_a_tone_is_loud_in_its_band_alone() -> None:
-    low, high = (featured(spoken(c * 4), RATE, Features("logmel", 20)) for c in "a ")
+    low, high = (compute_features(spoken(c * 4), RATE, Features("logmel", 20)) for c in "a ")
     assert low.max(axis=0).argmax() < high.max(axis=0).argmax()
-    assert featured(spoken("a"), RATE, Features("mfcc", 13)).shape[1] == 13
-    assert featured(np.zeros(3), RATE, Features("logmel", 8)).shape == (1, 8)
+    assert compute_features(spoken("a"), RATE, Features("mfcc", 13)).shape[1] == 13
+    assert compute_features(np.zeros(3), RATE, Features("logmel", 8)).shape == (1, 8)
 
 
 def test_flac_is_read_as_wav_is(tmp_path: Path) -> None:

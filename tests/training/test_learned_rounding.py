@@ -13,7 +13,7 @@ from litesmith.ir.types import Model
 from litesmith.passes.core.layers import layers_of
 from litesmith.passes.core.recipe import apply
 from litesmith.training.learned_rounding import Course, learn_rounding
-from litesmith.training.recipe_context import later_rounding
+from litesmith.training.recipe_context import lazy_rounding
 from litesmith.training.weight_parameters import Settling
 from tests.runtime import run
 from tests.zoo_float import context, conv, dense, image
@@ -83,7 +83,7 @@ def test_what_cannot_be_cut_is_said() -> None:
     twice = replace(made, graphs=(made.main, made.main))
     with pytest.raises(CannotApply, match="blocks cannot run apart"):
         learn_rounding(twice, model, given.tools, SHORT)
-    learn = later_rounding()
+    learn = lazy_rounding()
     assert learn is not None
     found = learn(twice, model, given.tools)
     assert found.model is twice and "no rounding was learned" in str(found.skipped[0].why)

@@ -15,7 +15,7 @@ pytest.importorskip("torch", reason="torch is not installed: the extra `train`")
 from litesmith.data.sample_splits import part_of
 from litesmith.data.samples import Items, Sample
 from litesmith.errors import BadInput
-from litesmith.training.sample_arrays import FEWEST, TrainingSamples, gathered
+from litesmith.training.sample_arrays import FEWEST, TrainingSamples, gather_samples
 from litesmith.training.settings import HELD_OUT
 
 
@@ -60,9 +60,9 @@ def contents(found: TrainingSamples, places: np.ndarray) -> set[bytes]:
 @given(st.integers(FEWEST, 60), st.randoms())
 def test_the_same_samples_judge_in_any_order(count: int, random) -> None:
     listed = samples(count)
-    found = gathered(Listed(listed), labelled=True)
+    found = gather_samples(Listed(listed), labelled=True)
     shuffled = random.sample(listed, count)
-    again = gathered(Listed(shuffled), labelled=True)
+    again = gather_samples(Listed(shuffled), labelled=True)
     assert contents(found, found.held) == contents(again, again.held)
     assert contents(found, found.learned) == contents(again, again.learned)
     assert len(found.held) == count // HELD_OUT
@@ -71,7 +71,7 @@ def test_the_same_samples_judge_in_any_order(count: int, random) -> None:
 
 def test_everything_is_kept_as_it_is() -> None:
     listed = samples(20)
-    found = gathered(Listed(listed), labelled=True)
+    found = gather_samples(Listed(listed), labelled=True)
     for place, sample in enumerate(listed):
         assert [store[place].tolist() for store in found.inputs] == [
             a.tolist() for a in sample.inputs
@@ -80,13 +80,13 @@ def test_everything_is_kept_as_it_is() -> None:
     assert found.labels is not None and found.labels.reshape(-1).tolist() == [
         n % 4 for n in range(20)
     ]
-    assert gathered(Listed(listed), labelled=False).labels is None
+    assert gather_samples(Listed(listed), labelled=False).labels is None
 
 
 def test_nothing_else_looks_at_what_judges() -> None:
     """Steps that are not trainings see only what is learned from."""
     listed = samples(50)
-    found = gathered(Listed(listed), labelled=True)
+    found = gather_samples(Listed(listed), labelled=True)
     seen = part_of(Listed(listed), HELD_OUT, held_out=False)
     names = {sample.name for sample in seen}
     assert names.isdisjoint(listed[place].name for place in found.held)
@@ -94,8 +94,8 @@ def test_nothing_else_looks_at_what_judges() -> None:
 
 def test_what_is_large_lies_in_a_file() -> None:
     listed = samples(30)
-    known = gathered(Listed(listed), labelled=True)
-    found = gathered(Listed(listed), labelled=True, in_memory=8)
+    known = gather_samples(Listed(listed), labelled=True)
+    found = gather_samples(Listed(listed), labelled=True, in_memory=8)
     assert all(isinstance(store, np.memmap) for store in found.inputs)
     for store, other in zip(found.inputs, known.inputs, strict=True):
         np.testing.assert_array_equal(store, other)
@@ -125,5 +125,5 @@ def other_shape() -> list[Sample]:
 )
 def test_bad_samples_are_one_line(listed: list[Sample], words: str) -> None:
     with pytest.raises(BadInput, match=words) as caught:
-        gathered(Listed(listed), labelled=False)
+        gather_samples(Listed(listed), labelled=False)
     assert "\n" not in str(caught.value)

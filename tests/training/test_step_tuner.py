@@ -22,7 +22,7 @@ from litesmith.passes.core.step import Context  # noqa: E402
 from litesmith.passes.quantizing.quantize import Quantize  # noqa: E402
 from litesmith.passes.shrinking.prune import Prune  # noqa: E402
 from litesmith.tflite.write import to_bytes  # noqa: E402
-from litesmith.training.sample_arrays import gathered  # noqa: E402
+from litesmith.training.sample_arrays import gather_samples  # noqa: E402
 from litesmith.training.settings import Look, Training  # noqa: E402
 from litesmith.training.step_tuner import Tuner, share_minutes  # noqa: E402
 from litesmith.training.student import Student  # noqa: E402
@@ -56,7 +56,7 @@ def quantized(model: Model, data: Data, to: str = "int8", **settings) -> Model:
 
 def error(original: Model, model: Model, data: Data) -> float:
     """The squared error on held-out samples, as the runtime computes it, for numbers alone."""
-    held = gathered(data, labelled=False).held
+    held = gather_samples(data, labelled=False).held
     wanted, got = (results(m, data)[0][held] for m in (original, model))
     return float(((wanted - got) ** 2).mean())
 

@@ -18,7 +18,13 @@ from litesmith.training.augment import Augment, Mixed  # noqa: E402
 from litesmith.training.lesson import Aim, aim_of, scores_place  # noqa: E402
 from litesmith.training.settings import AUGMENTS, Training  # noqa: E402
 from litesmith.training.student import Forms  # noqa: E402
-from litesmith.training.weight_parameters import Coded, Free, Rounded, rounded, unit_of  # noqa: E402
+from litesmith.training.weight_parameters import (  # noqa: E402
+    Coded,
+    Free,
+    Rounded,
+    round_straight_through,
+    unit_of,
+)
 from tests.training.small import classifier, pictures, regression, several  # noqa: E402
 from tests.zoo import noise  # noqa: E402
 from tests.zoo_float import FLOATS, context  # noqa: E402
@@ -98,7 +104,7 @@ def test_a_coded_weight_keeps_its_count_of_codes_its_ends_and_its_zeros(
 
 def test_rounding_passes_gradients() -> None:
     value = torch.tensor([0.4, 0.5, 1.5, -2.6], requires_grad=True)
-    result = rounded(value)
+    result = round_straight_through(value)
     assert result.tolist() == [0, 0, 2, -3]
     (result * torch.tensor([1.0, 2, 3, 4])).sum().backward()
     assert value.grad is not None and value.grad.tolist() == [1, 2, 3, 4]

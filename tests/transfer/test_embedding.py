@@ -8,7 +8,7 @@ import pytest
 from litesmith import BadInput, Builder, Model
 from litesmith.ir.check import check
 from litesmith.tflite.write import to_bytes
-from litesmith.transfer.embedding import cut, embedding_of
+from litesmith.transfer.embedding import cut_at, embedding_of
 from tests.runtime import run
 from tests.zoo import noise
 
@@ -67,7 +67,7 @@ def test_it_is_found_and_cut(make: Callable[[], Model]) -> None:
     model = make()
     tensor = embedding_of(model).tensor
     assert tensor.shape == (1, 8, 8, 10) if make is averaged else tensor.name == "pooled"
-    made = cut(model, tensor)
+    made = cut_at(model, tensor)
     check(made)
     (vector,) = run(to_bytes(made))
     assert vector.shape == (1, 10)
@@ -78,7 +78,7 @@ def test_it_is_found_and_cut(make: Callable[[], Model]) -> None:
 @pytest.mark.parametrize("make", [dense, averaged], ids=lambda make: make.__name__)
 def test_the_old_head_on_the_new_vector_gives_the_old_scores(make: Callable[[], Model]) -> None:
     model = make()
-    made = cut(model, embedding_of(model).tensor)
+    made = cut_at(model, embedding_of(model).tensor)
     (vector,), (chances,) = run(to_bytes(made), seed=7), run(to_bytes(model), seed=7)
     scores = vector @ noise(4, 10, seed=2).T + noise(4, seed=3)
     if make is averaged:
@@ -93,8 +93,8 @@ def test_a_tensor_is_named_by_name_or_index_and_a_map_is_averaged() -> None:
     place = model.main.tensors.index(wanted)
     assert embedding_of(model, str(place)).tensor is wanted
     assert embedding_of(model, wanted.name).tensor is wanted
-    (ours,) = run(to_bytes(cut(model, wanted)), seed=7)
-    (theirs,) = run(to_bytes(cut(model, embedding_of(model).tensor)), seed=7)
+    (ours,) = run(to_bytes(cut_at(model, wanted)), seed=7)
+    (theirs,) = run(to_bytes(cut_at(model, embedding_of(model).tensor)), seed=7)
     assert np.allclose(ours, theirs, atol=1e-6)
 
 
@@ -115,5 +115,5 @@ def test_vectors_of_every_rank_become_rows(shape: tuple[int, ...]) -> None:
     flat = b.op("FULLY_CONNECTED", x, noise(size, 30), None)
     made = b.op("TANH", b.op("RESHAPE", flat, list(shape)), name="it")
     model = b.model(made)
-    (vector,) = run(to_bytes(cut(model, embedding_of(model, "it").tensor)))
+    (vector,) = run(to_bytes(cut_at(model, embedding_of(model, "it").tensor)))
     assert vector.shape == (1, 5)

@@ -22,7 +22,7 @@ from litesmith.ir.types import Model
 from litesmith.phrases import join, phrase
 from litesmith.run.core.target import Target
 from litesmith.run.session import Source
-from litesmith.tasks.task import padded
+from litesmith.tasks.task import pad_rows
 from litesmith.tflite.file import load
 from litesmith.timing.host import machine_here
 from litesmith.units import total_text
@@ -49,7 +49,7 @@ def kept(
 def joined(tallies: Sequence[Tally]) -> Tally:
     """Rows of all samples, of what every sample has."""
     names = [name for name in tallies[0] if all(name in tally for tally in tallies)]
-    return {name: padded([tally[name] for tally in tallies]) for name in names}
+    return {name: pad_rows([tally[name] for tally in tallies]) for name in names}
 
 
 def as_it_is(sample: Sample, answers: Sequence[Outputs]) -> tuple[Sample, Sequence[Outputs]]:

@@ -18,11 +18,11 @@ from litesmith.tasks.sound import (
     ENDINGS,
     USUAL_RATE,
     Features,
-    featured,
+    compute_features,
     features_for,
     fit_rows,
     read_sound,
-    resampled,
+    resample,
     sound_fault,
 )
 from litesmith.tflite.read_metadata import metadata
@@ -68,11 +68,11 @@ def audio_rows(source: Path, model: Model, preparation: Preparation) -> Rows:
     length = window_length(tensor, features, rate)
 
     def made(values: NDArray[np.float64]) -> Array:
-        return fit_rows(featured(values, rate, features), tensor)
+        return fit_rows(compute_features(values, rate, features), tensor)
 
     def pieces(path: Path) -> list[NDArray[np.float64]]:
         values, own = read_sound(path)
-        return windows(resampled(values, own, rate), length)
+        return windows(resample(values, own, rate), length)
 
     listed = listed_files(source, model, ENDINGS, "clips", preparation)
     files = listed.files

@@ -2,9 +2,9 @@
 total.
 
 The allocations are made one after another as the interpreter makes them (micro_allocator.cc,
-micro_interpreter.cc), from the tail of the arena down, so that the padding between them comes out
-the same. With a word of 8 bytes and its counting allocator that is the wheel on this machine; with
-a word of 4 it is a microcontroller.
+micro_interpreter.cc), from the tail of the arena down, which gives the same padding between them.
+With a word of 8 bytes and its counting allocator that is the wheel on this machine; with a word of
+4 it is a microcontroller.
 """
 
 from collections.abc import Iterator, Mapping
@@ -39,14 +39,14 @@ VARIABLES: str = phrase("variables")
 HANDLES: str = phrase("scratch handles")
 PORTS: str = phrase("inputs and outputs")
 
-_MOST_REQUESTS = 12  # of scratch that one kernel may have; room for so many is kept while preparing
+_MOST_REQUESTS = 12  # of scratch per kernel; the interpreter reserves this many while it prepares
 
 
 class Piece(NamedTuple):
-    """One allocation that lasts.
+    """One permanent allocation.
 
-    bytes  of the arena that it takes, padding included
-    graph, op  where it belongs to an op; -1 where it belongs to none
+    bytes  its bytes in the arena, padding included
+    graph, op  the op that it belongs to; -1 where it belongs to none
     """
 
     kind: str
@@ -61,7 +61,7 @@ class ArenaAccount:
 
     plan     the places of planned tensors and scratch
     lasting  permanent memory, in the order of allocation
-    working  bytes that the interpreter needs besides while it makes the plan
+    working  further bytes that the interpreter needs while it plans
     unknown  ops whose kernels are not in the table; their own memory is left out
     word     bytes of a pointer: 4 on a microcontroller
     """
@@ -94,27 +94,27 @@ class ArenaAccount:
     @cached_property
     def scratch_bytes(self) -> int:
         """The most scratch that lives at one tick."""
-        found: dict[int, int] = {}
-        for one in self.plan.buffers:
-            if one.is_scratch:
-                found[one.first] = found.get(one.first, 0) + one.bytes
-        return max(found.values(), default=0)
+        bytes_at: dict[int, int] = {}
+        for scratch in self.plan.buffers:
+            if scratch.is_scratch:
+                bytes_at[scratch.first] = bytes_at.get(scratch.first, 0) + scratch.bytes
+        return max(bytes_at.values(), default=0)
 
     def by_kind(self) -> dict[str, int]:
         """Bytes of permanent memory, by kind."""
-        found: dict[str, int] = {}
+        bytes_of: dict[str, int] = {}
         for piece in self.lasting:
-            found[piece.kind] = found.get(piece.kind, 0) + piece.bytes
-        return found
+            bytes_of[piece.kind] = bytes_of.get(piece.kind, 0) + piece.bytes
+        return bytes_of
 
     def by_op(self) -> dict[tuple[int, int], int]:
         """Bytes of permanent memory, by graph and op."""
-        found: dict[tuple[int, int], int] = {}
+        bytes_of: dict[tuple[int, int], int] = {}
         for piece in self.lasting:
             if piece.op >= 0:
                 key = piece.graph, piece.op
-                found[key] = found.get(key, 0) + piece.bytes
-        return found
+                bytes_of[key] = bytes_of.get(key, 0) + piece.bytes
+        return bytes_of
 
 
 def add_up_arena(model: Model, word: int = DEVICE) -> ArenaAccount:
@@ -146,14 +146,14 @@ def list_requests(model: Model, word: int = DEVICE) -> tuple[Scratch, ...]:
 
 
 def fixed_offsets(model: Model, buffers: tuple[Buffer, ...]) -> Mapping[Buffer, int]:
-    """The offsets that the file itself gives."""
+    """The offsets that the file states."""
     offsets = read_offsets(model)
     if offsets is None:
         return {}
     return {one: offsets[one.tensor] for one in buffers if one.tensor in offsets}  # type: ignore[index]
 
 
-class _Wanted(NamedTuple):
+class _Request(NamedTuple):
     """An allocation before it is made."""
 
     kind: str
@@ -163,7 +163,7 @@ class _Wanted(NamedTuple):
     op: int = -1
 
 
-def _take_from_tail(wanted: Iterator[_Wanted]) -> Iterator[Piece]:
+def _take_from_tail(wanted: Iterator[_Request]) -> Iterator[Piece]:
     """Blocks from the end of an arena downwards, each with the padding that its alignment needs."""
     end = 1 << 40
     for one in wanted:
@@ -172,12 +172,12 @@ def _take_from_tail(wanted: Iterator[_Wanted]) -> Iterator[Piece]:
         end = start
 
 
-def _allocations(model: Model, word: int, requests: int) -> Iterator[_Wanted]:
+def _allocations(model: Model, word: int, requests: int) -> Iterator[_Request]:
     """Every allocation that lasts, in order."""
 
-    def structure(kind: str, fields: str, count: int = 1) -> _Wanted:
+    def structure(kind: str, fields: str, count: int = 1) -> _Request:
         size, alignment = sizes.layout(fields, word)
-        return _Wanted(kind, size * count, alignment)
+        return _Request(kind, size * count, alignment)
 
     counting = word == HOST
     yield structure(INTERPRETER, sizes.COUNTING_ARENA if counting else sizes.SINGLE_ARENA)
@@ -195,35 +195,35 @@ def _allocations(model: Model, word: int, requests: int) -> Iterator[_Wanted]:
         yield structure(NODES, sizes.NODE, len(graph.ops))
     yield from _options(model, word)
     yield from _kernel_data(model, word)
-    yield from _prepared(model, word)
+    yield from _kernel_memory(model, word)
     if requests:
-        yield _Wanted(HANDLES, word * requests, word)
+        yield _Request(HANDLES, word * requests, word)
     for tensor in (t for graph in model.graphs for t in graph.tensors if t.variable):
         yield _block(VARIABLES, tensor_bytes(tensor))
     for side in (model.main.inputs, model.main.outputs):
         yield from _ports(side, word)
 
 
-def _block(kind: str, count: int, graph: int = -1, op: int = -1) -> _Wanted:
-    return _Wanted(kind, count, ALIGNMENT, graph, op)
+def _block(kind: str, count: int, graph: int = -1, op: int = -1) -> _Request:
+    return _Request(kind, count, ALIGNMENT, graph, op)
 
 
-def _numbered(model: Model) -> Iterator[tuple[int, int, Op]]:
+def _numbered_ops(model: Model) -> Iterator[tuple[int, int, Op]]:
     for number, graph in enumerate(model.graphs):
         for place, op in enumerate(graph.ops):
             yield number, place, op
 
 
-def _options(model: Model, word: int) -> Iterator[_Wanted]:
-    for number, place, op in _numbered(model):
+def _options(model: Model, word: int) -> Iterator[_Request]:
+    for number, place, op in _numbered_ops(model):
         kernel = kernel_of(op)
         if kernel is not None and kernel.options:
             size, alignment = sizes.layout(kernel.options, word)
-            yield _Wanted(OPTIONS, size, alignment, number, place)
+            yield _Request(OPTIONS, size, alignment, number, place)
 
 
-def _kernel_data(model: Model, word: int) -> Iterator[_Wanted]:
-    for number, place, op in _numbered(model):
+def _kernel_data(model: Model, word: int) -> Iterator[_Request]:
+    for number, place, op in _numbered_ops(model):
         kernel = kernel_of(op)
         if kernel is None:
             continue
@@ -232,11 +232,11 @@ def _kernel_data(model: Model, word: int) -> Iterator[_Wanted]:
             yield _block(KERNEL_DATA, sizes.size_of(fields, word), number, place)
 
 
-def _prepared(model: Model, word: int) -> Iterator[_Wanted]:
+def _kernel_memory(model: Model, word: int) -> Iterator[_Request]:
     """The memory that kernels request beside their own structure; a variable counts once, where it
     is assigned."""
     assigned: set[str] = set()
-    for number, place, op in _numbered(model):
+    for number, place, op in _numbered_ops(model):
         kernel = kernel_of(op)
         if kernel is not None:
             for count in kernel.lasting(op, word):
@@ -248,13 +248,13 @@ def _prepared(model: Model, word: int) -> Iterator[_Wanted]:
                 yield _block(VARIABLES, tensor_bytes(op.inputs[1]), number, place)
 
 
-def _ports(tensors: tuple[Tensor, ...], word: int) -> Iterator[_Wanted]:
+def _ports(tensors: tuple[Tensor, ...], word: int) -> Iterator[_Request]:
     yield _block(PORTS, word * len(tensors))
     for tensor in tensors:
-        yield _Wanted(PORTS, *sizes.layout(sizes.TENSOR, word))
+        yield _Request(PORTS, *sizes.layout(sizes.TENSOR, word))
         if tensor.quant is not None and tensor.quant.scale.size:
-            yield _Wanted(PORTS, *sizes.layout(sizes.QUANTIZATION, word))
-            yield _Wanted(PORTS, 4 + 4 * tensor.quant.scale.size, 4)
+            yield _Request(PORTS, *sizes.layout(sizes.QUANTIZATION, word))
+            yield _Request(PORTS, 4 + 4 * tensor.quant.scale.size, 4)
 
 
 def _variable_names(model: Model) -> set[str]:

@@ -45,7 +45,7 @@ class Arrange:
                 ", ".join(OVERLAPS),
             )
         before = add_up_arena(model).needed
-        told: list[str] = []
+        changes: list[str] = []
         planned = plan_model(model, self._kernels)
         for _ in range(_ROUNDS):
             if not self.ram or add_up_arena(planned.model).needed <= self.ram:
@@ -54,22 +54,25 @@ class Arrange:
             if found is None:
                 break
             planned, words = found
-            told.append(words)
+            changes.append(words)
         after = add_up_arena(planned.model).needed
         if after >= before:
             why = phrase("no other order, plan or bands take less than {bytes}", bytes_text(before))
             return Change(model, (), (Skip("arrange", why),))
         arena = phrase("arena {was} to {now}", bytes_text(before), bytes_text(after))
-        return Change(planned.model, (*told, arena))
+        return Change(planned.model, (*changes, arena))
 
     def _split(self, planned: PlannedModel) -> "tuple[PlannedModel, str] | None":
-        """The model with one region more in bands: the least work that is enough, or the least
-        memory; None where nothing takes less."""
+        """The model with one more region in bands: the least work that meets the limit, otherwise
+        the least memory; None where no split takes less.
+        """
         model = planned.model
         now = add_up_arena(model).needed
-        tried = sorted(_candidates(model), key=lambda one: (one.bytes > self.ram, one.rank(self)))
+        candidates = sorted(
+            _candidates(model), key=lambda one: (one.bytes > self.ram, one.rank(self))
+        )
         found: tuple[PlannedModel, str] | None = None
-        for one in tried[:_LOOKED_AT]:
+        for one in candidates[:_MOST_PLANNED]:
             made = plan_model(one.model, self._kernels)
             needed = add_up_arena(made.model).needed
             if needed < now:
@@ -79,7 +82,7 @@ class Arrange:
         return found
 
 
-_LOOKED_AT = 8  # candidates that are planned in earnest
+_MOST_PLANNED = 8  # candidates that get a full plan
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +98,8 @@ class _Candidate:
     macs: int
     words: str
 
-    def rank(self, asked: Arrange) -> int:
-        return self.macs if self.bytes <= asked.ram else self.bytes
+    def rank(self, settings: Arrange) -> int:
+        return self.macs if self.bytes <= settings.ram else self.bytes
 
 
 def _candidates(model: Model) -> Iterator[_Candidate]:

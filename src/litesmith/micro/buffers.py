@@ -1,4 +1,4 @@
-"""Planned memory: the tensors and scratch of a model, and from which op to which each one lives.
+"""Planned memory: the tensors and scratch of a model, with the first and last op of each lifetime.
 
 The clock is TensorFlow Lite Micro's own (micro_allocation_info.cc): 0 is the start, where the
 inputs are filled; each op is a tick, and so is the entry of each graph that a control flow op runs.
@@ -36,7 +36,7 @@ _BYTES = {
 
 
 class Scratch(NamedTuple):
-    """Scratch that a kernel asks for: bytes for the time of its own op."""
+    """Scratch that a kernel requests: bytes that live during its own op."""
 
     graph: int
     op: int
@@ -86,8 +86,8 @@ def is_planned(tensor: Tensor) -> bool:
 
 def list_buffers(model: Model, requests: Iterable[Scratch] = ()) -> tuple[Buffer, ...]:
     """Every planned buffer in the interpreter's order: tensors graph by graph, then scratch."""
-    asked = tuple(requests)
-    clock = _mark_lifetimes(model, asked)
+    requested = tuple(requests)
+    clock = _mark_lifetimes(model, requested)
     handles = {t for _, _, op in model.ops() if op.kind == "VAR_HANDLE" for t in op.outputs}
     found = [
         Buffer(align_up(tensor_bytes(tensor)), *clock.tensors.get(tensor, _NEVER), tensor, number)
@@ -95,9 +95,9 @@ def list_buffers(model: Model, requests: Iterable[Scratch] = ()) -> tuple[Buffer
         for tensor in graph.tensors
         if is_planned(tensor) and tensor not in handles  # a handle lies in its kernel's data
     ]
-    for place, one in enumerate(asked):
+    for place, request in enumerate(requested):
         span = clock.scratch.get(place, _NEVER)
-        found.append(Buffer(align_up(one.bytes), *span, None, one.graph, one.op))
+        found.append(Buffer(align_up(request.bytes), *span, None, request.graph, request.op))
     return tuple(found)
 
 
@@ -123,15 +123,15 @@ class _Clock:
 
 def _mark_lifetimes(model: Model, requests: Sequence[Scratch]) -> _Clock:
     clock = _Clock()
-    asked: dict[tuple[int, int], list[int]] = {}
-    for place, one in enumerate(requests):
-        asked.setdefault((one.graph, one.op), []).append(place)
-    _mark_graph(model, 0, clock, asked)
+    places_by_op: dict[tuple[int, int], list[int]] = {}
+    for place, request in enumerate(requests):
+        places_by_op.setdefault((request.graph, request.op), []).append(place)
+    _mark_graph(model, 0, clock, places_by_op)
     return clock
 
 
 def _mark_graph(
-    model: Model, number: int, clock: _Clock, asked: Mapping[tuple[int, int], Sequence[int]]
+    model: Model, number: int, clock: _Clock, places_by_op: Mapping[tuple[int, int], Sequence[int]]
 ) -> None:
     graph = model.graphs[number]
     for tensor in graph.inputs:
@@ -144,12 +144,12 @@ def _mark_graph(
             clock.create(tensor)
         for inner in inner_graphs(op):
             clock.now += 1
-            _mark_graph(model, inner, clock, asked)
+            _mark_graph(model, inner, clock, places_by_op)
         for tensor in filter(None, op.inputs):
             clock.use(tensor)
         for tensor in op.outputs:
             clock.use(tensor)
-        for request in asked.get((number, place), ()):
+        for request in places_by_op.get((number, place), ()):
             first = clock.scratch.get(request, _NEVER)[0]
             clock.scratch[request] = (start if first == _UNUSED else first, clock.now)
     for tensor in graph.outputs:
@@ -173,10 +173,11 @@ def inner_graphs(op: Op) -> tuple[int, ...]:
 
 def live_bytes(buffers: Iterable[Buffer]) -> dict[int, int]:
     """The bytes that are live at each tick, a lower bound for every plan."""
-    found = tuple(buffers)
-    ticks = range(max((one.last for one in found), default=0) + 1)
+    live = tuple(buffers)
+    ticks = range(max((buffer.last for buffer in live), default=0) + 1)
     return {
-        tick: sum(one.bytes for one in found if one.first <= tick <= one.last) for tick in ticks
+        tick: sum(buffer.bytes for buffer in live if buffer.first <= tick <= buffer.last)
+        for tick in ticks
     }
 
 

@@ -1,9 +1,9 @@
 """`encode`: weights in the compressed form that TensorFlow Lite Micro decodes, with the same bits.
 
 Its op TFLM_DECODE (micro/kernels/decode*.cc) reads codes and a table and writes the weights into
-the arena, where they stay until the next layer has run. Two kinds of code are written here: a table
-of up to 128 values for each channel, indexed by a few bits per weight; and one bit per weight, set
-where a value follows, for weights that are mostly zeros.
+the arena, where they stay until the next layer has run. `encode` writes two kinds of code: a table
+of up to 128 values for each channel, indexed by a few bits per weight; and, for weights that are
+mostly zeros, one bit per weight, set where a value follows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ from litesmith.units import bytes_text
 
 DECODE = "TFLM_DECODE"
 
-# The header of a table (decode_state.h): the kind, the version of it and of the kind.
+# The header of a table (decode_state.h): the kind, the version of the header and of the kind.
 _HEADER, _VERSION = 16, 1
 _TABLE, _PRUNED = 0, 2
 _MOST_BITS = 7
@@ -30,7 +30,7 @@ _MOST_BITS = 7
 # Bytes of a file that an op, its two constants and their descriptions take.
 _OVERHEAD = 400
 
-# Ops that read weights which another op made, and where.
+# Ops that accept computed weights, and the place of these inputs.
 _WEIGHTS: Mapping[str, int] = {"CONV_2D": 1, "DEPTHWISE_CONV_2D": 1, "FULLY_CONNECTED": 1}
 
 
@@ -86,7 +86,7 @@ class Encode:
                 skipped.append(Skip(op_name(op), why))
                 ops.append(op)
                 continue
-            ops += _decoded(op, weight, code)
+            ops += _insert_decoder(op, weight, code)
             was, now = bytes_text(weight.nbytes), bytes_text(code.bytes)
             touched.append(
                 phrase("{op}: {was} to {now} by {kind}", op_name(op), was, now, code.kind)
@@ -122,11 +122,11 @@ def encode_weights(weight: Tensor) -> Code | None:
     ends = (0, len(weight.shape) - 1)
     if quant.per_channel and quant.axis not in ends:
         return None
-    found = [make(weight) for make in (_by_table, _by_zeros)]
+    found = [make(weight) for make in (_table_code, _sparse_code)]
     return min(filter(None, found), key=lambda code: code.bytes, default=None)
 
 
-def _by_table(weight: Tensor) -> Code | None:
+def _table_code(weight: Tensor) -> Code | None:
     """A table for each channel, and a number of as many bits as the longest table needs."""
     quant, values = weight.quant, weight.values()
     assert quant is not None
@@ -148,7 +148,7 @@ def _by_table(weight: Tensor) -> Code | None:
     return Code(name, pack_bits(inside.ravel(), bits), _join(header, held))
 
 
-def _by_zeros(weight: Tensor) -> Code | None:
+def _sparse_code(weight: Tensor) -> Code | None:
     """A bit for each weight, and those that are not zero."""
     quant, values = weight.quant, weight.values().ravel()
     assert quant is not None
@@ -179,7 +179,7 @@ def pack_bits(numbers: Array, bits: int) -> Array:
     return np.packbits((numbers[:, None] >> places & 1).astype(np.uint8).ravel())
 
 
-def _decoded(op: Op, weight: Tensor, code: Code) -> Sequence[Op]:
+def _insert_decoder(op: Op, weight: Tensor, code: Code) -> Sequence[Op]:
     """The op that decodes the weights, right before the one that reads them."""
     made = replace(weight, name=f"{weight.name}/decoded", data=None)
     codes = _constant(f"{weight.name}/codes", code.codes)

@@ -11,7 +11,7 @@ from litesmith.ir.types import Op, Tensor, constant_numbers
 from litesmith.micro.buffers import tensor_bytes
 from litesmith.micro.structures import EVAL_TENSOR, size_of
 
-# Bytes of blocks that a kernel asks for when it is prepared, by the word of the machine.
+# The sizes of the blocks that a kernel requests when it is prepared, given the machine's word size.
 Blocks = Callable[[Op, int], list[int]]
 
 
@@ -23,10 +23,10 @@ class Kernel(NamedTuple):
     """Memory of one kind of op.
 
     options  the structure that holds its options, "" for none
-    data     the structure of the kernel's own, "" for none
-    lasting  further blocks that last
-    scratch  blocks for the time of the op
-    wheel    the structure of its own in a build that decompresses weights, as the wheel is one
+    data     the structure of the kernel's data, "" for none
+    lasting  further permanent blocks
+    scratch  blocks that live during the op
+    wheel    the structure of the kernel's data in the wheel, which can decompress weights
     """
 
     options: str = ""
@@ -36,22 +36,22 @@ class Kernel(NamedTuple):
     wheel: str = ""
 
 
-def _given(op: Op, place: int) -> Tensor | None:
+def _optional_input(op: Op, place: int) -> Tensor | None:
     return op.inputs[place] if place < len(op.inputs) else None
 
 
 def _dtype(op: Op, place: int = 0) -> str:
-    tensor = _given(op, place)
+    tensor = _optional_input(op, place)
     return "" if tensor is None else tensor.dtype
 
 
 def _shape(op: Op, place: int) -> tuple[int, ...]:
-    tensor = _given(op, place)
+    tensor = _optional_input(op, place)
     return () if tensor is None else tensor.shape
 
 
 def _dims(tensor: Tensor) -> int:
-    """A shape that can be written to: the count and the sizes."""
+    """Bytes of a writable shape: the count and the sizes."""
     return 4 + 4 * len(tensor.shape)
 
 
@@ -71,15 +71,15 @@ def _channels(axis: int) -> Blocks:
 
 def _rows(op: Op, _: int) -> list[int]:
     """The memory of a fully connected layer with a scale for each row."""
-    weight = _given(op, 1)
+    weight = _optional_input(op, 1)
     if weight is None or weight.quant is None or not weight.quant.per_channel:
         return []
     return [4 * weight.quant.scale.size] * 2 if _dtype(op) in ("int8", "int16") else []
 
 
-def _unpacked(op: Op, _: int) -> list[int]:
-    """Weights of four bits, unpacked for the time of the op."""
-    weight = _given(op, 1)
+def _unpacked_bytes(op: Op, _: int) -> list[int]:
+    """Weights of four bits, unpacked while the op runs."""
+    weight = _optional_input(op, 1)
     return [weight.elements] if weight is not None and weight.dtype == "int4" else []
 
 
@@ -90,18 +90,18 @@ def _sums(op: Op, _: int) -> list[int]:
 
 
 def _axes(op: Op, _: int) -> list[int]:
-    axes = _given(op, 1)
+    axes = _optional_input(op, 1)
     return [4 * len(_shape(op, 0)), 4 * (axes.elements if axes is not None else 0)]
 
 
-def _accumulated(op: Op, word: int) -> list[int]:
+def _accumulator_bytes(op: Op, word: int) -> list[int]:
     is_integer = _dtype(op) in ("int8", "int16")
     return [*([4 * op.outputs[0].elements] if is_integer else []), *_axes(op, word)]
 
 
 def _lstm(op: Op, _: int) -> list[int]:
     """Four buffers of the cell's type; the states are inputs 18 and 19."""
-    state, cell = _given(op, 18), _given(op, 19)
+    state, cell = _optional_input(op, 18), _optional_input(op, 19)
     if state is None or cell is None:
         return []
     return [tensor_bytes(cell) // max(1, cell.elements) * state.elements] * 4
@@ -114,7 +114,7 @@ def _svdf(op: Op, _: int) -> list[int]:
     return [4 * batch * filters, 4 * batch * units]
 
 
-def _transposed(op: Op, word: int) -> list[int]:
+def _transposed_bytes(op: Op, word: int) -> list[int]:
     """The memory of a product of matrices: its transposed factor, and the shape of the result."""
     blocks = [28] if _dtype(op) in ("int8", "int16") else []
     turned = [op.inputs[0]] if op.option("adj_x") else []
@@ -136,19 +136,19 @@ def _if_int8(fields: str) -> Blocks:
     return lambda op, word: [size_of(fields, word)] if _dtype(op) == "int8" else []
 
 
-def _looked_up(op: Op, word: int) -> list[int]:
+def _lookup_bytes(op: Op, word: int) -> list[int]:
     return [_dims(op.outputs[0]), size_of("iz", word)]
 
 
-def _mirrored(op: Op, _: int) -> list[int]:
+def _mirror_bytes(op: Op, _: int) -> list[int]:
     return [4 * len(_shape(op, 0))] * 2
 
 
-def _decoded(op: Op, word: int) -> list[int]:
+def _decoder_bytes(op: Op, word: int) -> list[int]:
     """A pointer and a state for each tensor that is decoded, by the kind of code."""
     blocks = [word * len(op.outputs)]
     for place in range(len(op.outputs)):
-        coded = constant_numbers(_given(op, 2 * place + 1))
+        coded = constant_numbers(_optional_input(op, 2 * place + 1))
         kind = None if coded is None or not coded.size else int(coded.ravel().view("uint8")[0])
         blocks.append(size_of(_STATES.get(kind or 0, _STATES[0]), word))
     return blocks
@@ -168,7 +168,7 @@ KERNELS: Mapping[str, Kernel] = {
     "ARG_MIN": Kernel("i"),
     "ASSIGN_VARIABLE": Kernel(wheel="i"),
     "AVERAGE_POOL_2D": Kernel(10 * "i", "[iiii]iiii"),
-    "BATCH_MATMUL": Kernel("bbb", "pppbbb", _transposed),
+    "BATCH_MATMUL": Kernel("bbb", "pppbbb", _transposed_bytes),
     "BATCH_TO_SPACE_ND": Kernel(),
     "BROADCAST_ARGS": Kernel(),
     "BROADCAST_TO": Kernel(),
@@ -176,18 +176,18 @@ KERNELS: Mapping[str, Kernel] = {
     "CAST": Kernel("ii"),
     "CEIL": Kernel(),
     "CONCATENATION": Kernel("ii", "ippiii", wheel="[ippiii]" + 10 * "i"),
-    "CONV_2D": Kernel(7 * "i", _CONVOLUTION, _channels(0), _unpacked, _WHEEL_CONVOLUTION),
+    "CONV_2D": Kernel(7 * "i", _CONVOLUTION, _channels(0), _unpacked_bytes, _WHEEL_CONVOLUTION),
     "COS": Kernel(),
     "CUMSUM": Kernel("bb", "", _if_int8(9 * "i")),
     "DEPTHWISE_CONV_2D": Kernel(
-        7 * "i", _CONVOLUTION, _channels(-1), _unpacked, _WHEEL_CONVOLUTION
+        7 * "i", _CONVOLUTION, _channels(-1), _unpacked_bytes, _WHEEL_CONVOLUTION
     ),
     "DEPTH_TO_SPACE": Kernel("i", "", _own_shape),
     "DEQUANTIZE": Kernel("", "[di]iii"),
     "DIV": Kernel("i", 7 * "i"),
     "DYNAMIC_UPDATE_SLICE": Kernel(),
     "ELU": Kernel("", 256 * "b"),
-    "EMBEDDING_LOOKUP": Kernel("", "", _looked_up),
+    "EMBEDDING_LOOKUP": Kernel("", "", _lookup_bytes),
     "EQUAL": Kernel("", "iiiiiiib"),
     "EXP": Kernel(),
     "EXPAND_DIMS": Kernel(),
@@ -195,7 +195,7 @@ KERNELS: Mapping[str, Kernel] = {
     "FLOOR": Kernel(),
     "FLOOR_DIV": Kernel(),
     "FLOOR_MOD": Kernel(),
-    "FULLY_CONNECTED": Kernel(8 * "i", _DENSE, _rows, _unpacked, _DENSE + "ii"),
+    "FULLY_CONNECTED": Kernel(8 * "i", _DENSE, _rows, _unpacked_bytes, _DENSE + "ii"),
     "GATHER": Kernel("ii", "", _own_shape),
     "GATHER_ND": Kernel("", "", _own_shape),
     "GREATER": Kernel("", "iiiiiiib"),
@@ -215,9 +215,9 @@ KERNELS: Mapping[str, Kernel] = {
     "LOG_SOFTMAX": Kernel("", "", _if_int8("iiiiizz")),
     "MAXIMUM": Kernel(),
     "MAX_POOL_2D": Kernel(10 * "i", "[iiii]iiii"),
-    "MEAN": Kernel("b", 11 * "i", _none, _accumulated),
+    "MEAN": Kernel("b", 11 * "i", _none, _accumulator_bytes),
     "MINIMUM": Kernel(),
-    "MIRROR_PAD": Kernel("i", 5 * "i", _none, _mirrored),
+    "MIRROR_PAD": Kernel("i", 5 * "i", _none, _mirror_bytes),
     "MUL": Kernel("i", 9 * "i"),
     "NEG": Kernel(),
     "NOT_EQUAL": Kernel("", "iiiiiiib"),
@@ -253,7 +253,7 @@ KERNELS: Mapping[str, Kernel] = {
     "SQUEEZE": Kernel(9 * "i"),
     "STRIDED_SLICE": Kernel(6 * "i", 21 * "i"),
     "SUB": Kernel("ib", "b" + 12 * "i"),
-    "SUM": Kernel("b", 11 * "i", _none, _accumulated),
+    "SUM": Kernel("b", 11 * "i", _none, _accumulator_bytes),
     "SVDF": Kernel("iib", 9 * "i", _none, _svdf),
     "TANH": Kernel("", 4 * "i"),
     "TRANSPOSE": Kernel(),
@@ -268,10 +268,10 @@ KERNELS: Mapping[str, Kernel] = {
 # Custom ops by their names.
 CUSTOM_KERNELS: Mapping[str, Kernel] = {
     "CIRCULAR_BUFFER": Kernel("", "ii"),
-    "TFLM_DECODE": Kernel("", "", _decoded),
+    "TFLM_DECODE": Kernel("", "", _decoder_bytes),
 }
 
 
 def kernel_of(op: Op) -> Kernel | None:
-    """The row of an op; None where nothing is known of its kernel."""
+    """The row of an op; None where its kernel is not known."""
     return CUSTOM_KERNELS.get(op.custom) if op.is_custom else KERNELS.get(op.kind)

@@ -9,7 +9,7 @@ from litesmith.micro.arena import list_requests
 from litesmith.micro.buffers import align_up, is_planned, list_buffers, live_bytes, tensor_bytes
 from litesmith.micro.kernel_memory import kernel_of
 
-# Orders that are followed at once, and pairs of ops beyond which fewer are.
+# The width of the beam, and the number of pairs of ops beyond which it is narrower.
 _WIDTH, _PAIRS = 64, 20_000
 
 
@@ -76,13 +76,13 @@ class _Facts:
 
     def live(self, done: frozenset[int], number: int) -> tuple[int, int]:
         """Bytes while an op runs after these, and once it has run."""
-        before = self._held(done)
+        before = self._live_tensors(done)
         op = self._graph.ops[number]
         during = before | set(op.outputs) | {t for t in op.inputs if t is not None}
-        after = self._held(done | {number})
+        after = self._live_tensors(done | {number})
         return self._sum(during) + self._scratch[number], self._sum(after)
 
-    def _held(self, done: frozenset[int]) -> set[Tensor]:
+    def _live_tensors(self, done: frozenset[int]) -> set[Tensor]:
         made = {t for n in done for t in self._graph.ops[n].outputs} | set(self._graph.inputs)
         return {t for t in made if t in self._graph.outputs or self._readers.get(t, set()) - done}
 

@@ -33,7 +33,7 @@ def _width(tensor: Tensor) -> int:
     return tensor_bytes(tensor) // max(1, tensor.elements)
 
 
-def _flat(op: Op, place: int) -> Steps | None:
+def _elementwise_walk(op: Op, place: int) -> Steps | None:
     """Element by element, both in order: every input that has the output's shape."""
     source, made = op.inputs[place], op.outputs[0]
     shapes = {t.shape for t in op.inputs if t is not None}
@@ -44,7 +44,7 @@ def _flat(op: Op, place: int) -> Steps | None:
     return iter([((n + 1) * _width(made), (n + 1) * _width(source)) for n in ends])
 
 
-def _windowed(op: Op, place: int) -> Steps | None:
+def _window_walk(op: Op, place: int) -> Steps | None:
     source, made = op.inputs[0], op.outputs[0]
     if place or source is None or len(source.shape) != 4 or len(made.shape) != 4:
         return None
@@ -91,7 +91,7 @@ def _window_steps(source: Tensor, made: Tensor, rows: list[int], columns: list[i
                 yield batch * made_image + written, batch * image + unread
 
 
-def _padded(op: Op, place: int) -> Steps | None:
+def _padding_walk(op: Op, place: int) -> Steps | None:
     """Row by row: padding is written without reading anything."""
     source, made, edges = op.inputs[0], op.outputs[0], constant_numbers(op.inputs[1])
     if place or source is None or edges is None or edges.shape != (4, 2) or edges[[0, 3]].any():
@@ -112,7 +112,7 @@ _BINARY = "ADD MAXIMUM MINIMUM MUL SQUARED_DIFFERENCE SUB"
 _WINDOWS = "AVERAGE_POOL_2D CONV_2D DEPTHWISE_CONV_2D MAX_POOL_2D"
 
 _WALKS: Mapping[str, Callable[[Op, int], Steps | None]] = {
-    **dict.fromkeys(f"{_UNARY} {_BINARY}".split(), _flat),
-    **dict.fromkeys(_WINDOWS.split(), _windowed),
-    "PAD": _padded,
+    **dict.fromkeys(f"{_UNARY} {_BINARY}".split(), _elementwise_walk),
+    **dict.fromkeys(_WINDOWS.split(), _window_walk),
+    "PAD": _padding_walk,
 }

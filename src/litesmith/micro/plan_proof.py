@@ -1,4 +1,4 @@
-"""A plan followed op by op in memory that is poisoned in between.
+"""Runs a plan op by op in memory that is poisoned between the ops.
 
 Each op runs alone on values read from one arena at the plan's offsets, and its results are written
 there; then every byte that belongs to no live tensor is overwritten. A plan that lets go of a value
@@ -76,5 +76,5 @@ class _Arena:
         noise = self._random.integers(0, 256, self._bytes.size, np.uint8)
         self._bytes = np.where(kept, self._bytes, noise)
 
-    def _ends_with(self, one: Buffer) -> bool:
-        return one.last == max(other.last for other, _ in self._at.values())
+    def _ends_with(self, buffer: Buffer) -> bool:
+        return buffer.last == max(other.last for other, _ in self._at.values())

@@ -1,4 +1,4 @@
-"""A plan with less memory than the interpreter's own: many orders of placing are tried.
+"""A plan with less memory than the interpreter's own: many orders of placement are tried.
 
 No plan is smaller than the bytes live at one tick. A plan is proven, not believed: `find_clashes`
 compares every pair of buffers by itself, whatever placed them.
@@ -28,7 +28,7 @@ def plan_tightly(
     bound = 0 if pairs else max(live_bytes(buffers).values(), default=0)
     random = Random(seed)
     orders = [sorted(range(len(buffers)), key=key) for key in _keys(buffers)]
-    rivals = _Rivals(buffers, pairs)
+    rivals = _Neighbours(buffers, pairs)
     favourite: list[int] = list(range(len(buffers)))
     for attempt in range(max(len(orders), min(400, _TRIES // max(1, len(buffers))))):
         order = orders[attempt] if attempt < len(orders) else _disturb(favourite, random)
@@ -69,8 +69,8 @@ def _disturb(order: Sequence[int], random: Random) -> list[int]:
     return changed
 
 
-class _Rivals:
-    """For each buffer, those that live beside it and how near each may lie."""
+class _Neighbours:
+    """For each buffer, the buffers that live at the same time and how near each may lie."""
 
     def __init__(self, buffers: Sequence[Buffer], shared: Shared) -> None:
         self._buffers = tuple(buffers)
@@ -102,7 +102,7 @@ class _Rivals:
 
 
 def _gaps(one: Buffer, other: Buffer, shared: Shared) -> tuple[int, int]:
-    """How far `one` must at least start below the other, or above it."""
+    """The least distances at which `one` must start below the other, or above it."""
     below = shared.get((one, other), one.bytes)  # one is an output, written over the other
     above = shared.get((other, one), other.bytes)
     return below, above

@@ -1,4 +1,6 @@
-"""Boxes, masks and key points as people keep them: COCO's JSON, Pascal VOC's XML, YOLO's text."""
+"""Boxes, masks and key points as data sets store them: COCO's JSON, Pascal VOC's XML, YOLO's
+text.
+"""
 
 import json
 import mmap
@@ -20,11 +22,11 @@ from litesmith.units import plain, total_text
 
 IMAGE_ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".webp")
 
-# What an object means to a detector: to be found, ignored, or a crowd, of which any number is
-# right.
+# How an object counts for a detector: it must be found, it is ignored, or it is a crowd, in which
+# any number of boxes is right.
 WANTED, IGNORED, CROWD = 0, 1, 2
 
-# No annotation file is larger.
+# The largest annotation file that is read.
 _MOST_BYTES = 1_000_000_000
 
 
@@ -59,7 +61,7 @@ class Annotated:
     things   the objects in each image
     classes  the names of all classes, in the order of the source
     numbers  the source's own number for each class
-    notes    what was wrong and left out, one sentence each
+    notes    what was wrong and therefore left out, one sentence each
     sizes    width and height of each image, where the source states them
     """
 
@@ -108,7 +110,7 @@ def _is_coco(path: Path) -> bool:
 
 
 def mentions(path: Path, word: bytes) -> bool:
-    """Whether a file contains a word; the file is not read into memory for that."""
+    """Whether a file contains a word, without reading the file into memory."""
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as held:
             return held.find(word) >= 0
@@ -116,7 +118,7 @@ def mentions(path: Path, word: bytes) -> bool:
         return False
 
 
-class _Wrong:
+class _Problems:
     """Problems in annotations, counted by kind, with the first of each."""
 
     def __init__(self) -> None:
@@ -135,7 +137,7 @@ class _Wrong:
 
 
 def read_json(path: Path) -> object:
-    """The content of a JSON file; one line where it has none."""
+    """The content of a JSON file; raises one line where it is not JSON."""
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise BadInput("{path}: over 1 GB is too much for annotations", plain(str(path)))
@@ -154,19 +156,20 @@ def read_json(path: Path) -> object:
 def read_coco(path: Path) -> Annotated:
     """`instances.json`, `person_keypoints.json` and the like; images lie beside it or in a folder
     near it."""
-    told = read_json(path)
-    if not is_mapping(told) or not {"images", "annotations", "categories"} <= {*told}:
+    content = read_json(path)
+    if not is_mapping(content) or not {"images", "annotations", "categories"} <= {*content}:
         raise BadInput(
             "{path}: no annotations of COCO, which have images, annotations and categories",
             plain(str(path)),
         )
-    wrong = _Wrong()
+    wrong = _Problems()
     names = {
-        _number(c, "id", path): str(c.get("name", "")) for c in _maps(told, "categories", path)
+        _number(c, "id", path): str(c.get("name", ""))
+        for c in _rows_of(content, "categories", path)
     }
-    images = {_number(i, "id", path): i for i in _maps(told, "images", path)}
+    images = {_number(i, "id", path): i for i in _rows_of(content, "images", path)}
     things: dict[int, list[Thing]] = {number: [] for number in images}
-    for number, one in enumerate(_maps(told, "annotations", path)):
+    for number, one in enumerate(_rows_of(content, "annotations", path)):
         where = phrase("annotation {number}", one.get("id", number))
         image = images.get(_number(one, "image_id", path))
         name = names.get(_number(one, "category_id", path))
@@ -188,14 +191,14 @@ def read_coco(path: Path) -> Annotated:
             wrong.add(phrase("images that are not there"), name)
         else:
             kept[number] = file
-    return _checked(
+    return _refuse_empty(
         Annotated(
             tuple(kept.values()),
             tuple(tuple(things[number]) for number in kept),
             tuple(names.values()),
             tuple(names),
             wrong.notes(),
-            tuple(_stated(images[number]) for number in kept),
+            tuple(_stated_size(images[number]) for number in kept),
         ),
         path,
     )
@@ -206,7 +209,7 @@ def _is_size(size: tuple[float, ...]) -> bool:
     return all(1 <= side <= _LONGEST for side in size)
 
 
-def _stated(image: Mapping[object, object]) -> tuple[int, int]:
+def _stated_size(image: Mapping[object, object]) -> tuple[int, int]:
     width, height = image.get("width"), image.get("height")
     if isinstance(width, int) and isinstance(height, int) and _is_size((width, height)):
         return width, height
@@ -214,14 +217,14 @@ def _stated(image: Mapping[object, object]) -> tuple[int, int]:
 
 
 def _coco_thing(
-    one: Mapping[object, object], name: str, size: tuple[int, int], wrong: _Wrong, where: str
+    one: Mapping[object, object], name: str, size: tuple[int, int], wrong: _Problems, where: str
 ) -> Thing | None:
     box = numbers(one.get("bbox"))
     if len(box) != 4:
         wrong.add(phrase("annotations without a box of four numbers"), where)
         return None
     left, top, width, height = box
-    found = _inside((left, top, left + width, top + height), size, wrong, where)
+    found = _clip_to_image((left, top, left + width, top + height), size, wrong, where)
     if found is None:
         return None
     given = np.array(numbers(one.get("keypoints")), np.float64)
@@ -235,10 +238,10 @@ def _coco_thing(
     return Thing(name, found, state, points, share, size[0] / size[1], shape, size)
 
 
-def _inside(
-    box: tuple[float, float, float, float], size: tuple[float, float], wrong: _Wrong, where: str
+def _clip_to_image(
+    box: tuple[float, float, float, float], size: tuple[float, float], wrong: _Problems, where: str
 ) -> tuple[float, float, float, float] | None:
-    """The box in shares of the image; None where there is nothing of it inside."""
+    """The box in shares of the image; None where no part of it is inside."""
     if not np.isfinite(box).all() or box[2] < box[0] or box[3] < box[1]:
         wrong.add(phrase("boxes without extent"), where)
         return None
@@ -257,8 +260,10 @@ _NEAR = 0.01
 _LONGEST = 1 << 24
 
 
-def _maps(told: Mapping[object, object], key: str, path: Path) -> Iterator[Mapping[object, object]]:
-    rows = told[key]
+def _rows_of(
+    content: Mapping[object, object], key: str, path: Path
+) -> Iterator[Mapping[object, object]]:
+    rows = content[key]
     if not is_list_or_tuple(rows) or not all(map(is_mapping, rows)):
         raise BadInput("{path}: {key} is no list of objects", plain(str(path)), key)
     for row in rows:
@@ -291,7 +296,7 @@ def _finder(path: Path) -> Callable[[str], Path | None]:
     return look
 
 
-def _checked(found: Annotated, path: Path) -> Annotated:
+def _refuse_empty(found: Annotated, path: Path) -> Annotated:
     if not found.files:
         more = f" ({found.notes[0]})" if found.notes else ""
         raise BadInput("{path}: none of its images is there{more}", plain(str(path)), more)
@@ -307,7 +312,7 @@ def read_voc(folder: Path) -> Annotated:
     """A folder with `Annotations` and `JPEGImages`, or with XML beside images."""
     inner = folder / "Annotations"
     files = find_files(inner if inner.is_dir() else folder, "*.xml")
-    wrong, kept, things = _Wrong(), list[Path](), list[tuple[Thing, ...]]()
+    wrong, kept, things = _Problems(), list[Path](), list[tuple[Thing, ...]]()
     sizes: list[tuple[int, int]] = []
     for file in files:
         tree = _xml(file)
@@ -326,7 +331,7 @@ def read_voc(folder: Path) -> Annotated:
     names = tuple(sorted({thing.name for some in things for thing in some}))
     numbers, notes = tuple(range(len(names))), wrong.notes()
     made = Annotated(tuple(kept), tuple(things), names, numbers, notes, tuple(sizes))
-    return _checked(made, folder)
+    return _refuse_empty(made, folder)
 
 
 def _xml(path: Path) -> ElementTree.Element:
@@ -344,11 +349,13 @@ def _xml(path: Path) -> ElementTree.Element:
 
 
 def _voc_thing(
-    one: ElementTree.Element, size: tuple[float, float], wrong: _Wrong, file: Path
+    one: ElementTree.Element, size: tuple[float, float], wrong: _Problems, file: Path
 ) -> Thing | None:
     sides = ("xmin", "ymin", "xmax", "ymax")
     left, top, right, bottom = (_text_number(one, f"bndbox/{side}", file) for side in sides)
-    box = _inside((left - 1, top - 1, right, bottom), size, wrong, file.name)  # counted from 1
+    box = _clip_to_image(
+        (left - 1, top - 1, right, bottom), size, wrong, file.name
+    )  # counted from 1
     name = (one.findtext("name") or "").strip()
     is_hard = (one.findtext("difficult") or "0").strip() == "1"
     if box is None:
@@ -392,7 +399,7 @@ def read_yolo(folder: Path) -> Annotated:
     inner = folder / "images"
     place = inner if inner.is_dir() else folder
     files = sorted(p for p in place.iterdir() if p.suffix.lower() in IMAGE_ENDINGS and p.is_file())
-    wrong, things = _Wrong(), list[tuple[Thing, ...]]()
+    wrong, things = _Problems(), list[tuple[Thing, ...]]()
     for file in files:
         label = folder / "labels" / f"{file.stem}.txt"
         lines = label.read_text("utf-8", "replace").splitlines() if label.is_file() else []
@@ -401,11 +408,11 @@ def read_yolo(folder: Path) -> Annotated:
     used = {thing.name for some in things for thing in some}
     listed = names or tuple(sorted(used, key=lambda name: int(name) if name.isdecimal() else 0))
     made = Annotated(tuple(files), tuple(things), listed, tuple(range(len(listed))), wrong.notes())
-    return _checked(made, folder)
+    return _refuse_empty(made, folder)
 
 
 def _yolo_thing(
-    words: Sequence[str], names: Sequence[str], file: Path, wrong: _Wrong
+    words: Sequence[str], names: Sequence[str], file: Path, wrong: _Problems
 ) -> Thing | None:
     try:
         number, (across, down, wide, high) = int(words[0]), map(float, words[1:5])
@@ -419,7 +426,7 @@ def _yolo_thing(
         wrong.add(phrase("boxes of classes that are not listed"), f"{file.name}: {number}")
         return None
     sides = (across - wide / 2, down - high / 2, across + wide / 2, down + high / 2)
-    box = _inside(sides, (1.0, 1.0), wrong, file.name)
+    box = _clip_to_image(sides, (1.0, 1.0), wrong, file.name)
     if box is None:
         return None
     return Thing(names[number] if names else str(number), box, area=wide * high)

@@ -1,6 +1,7 @@
-"""Boxes: how far they overlap, and one of many that show the same thing.
+"""Boxes: their overlaps, and the choice of one among several that show the same object.
 
-A box is (left, top, right, bottom) in shares of the image, so that no size has to be known.
+A box is (left, top, right, bottom) in shares of the image, so the size of the image need not be
+known.
 """
 
 from typing import NamedTuple
@@ -14,12 +15,12 @@ Boxes = NDArray[np.float64]  # (boxes, 4)
 # detection.
 SAME_THING, LEAST_SCORE = 0.5, 0.005
 
-# The candidates of one class that are looked at, the surest first.
+# The largest number of candidates of one class that are compared, the most confident first.
 _MOST = 1000
 
 
 class Detections(NamedTuple):
-    """What a detector sees in an image, the surest first.
+    """What a detector finds in an image, the most confident first.
 
     boxes    (n, 4)
     scores   (n,)
@@ -66,20 +67,20 @@ def detections(
     kept = [
         own[one]
         for number in np.unique(classes)
-        for own in [_surest(np.flatnonzero(classes == number), sure)]
-        for one in _apart(boxes[places[own]], same)
+        for own in [_order_by_score(np.flatnonzero(classes == number), sure)]
+        for one in _suppress(boxes[places[own]], same)
     ]
     order = np.array(kept, np.int64)
     order = order[np.argsort(-sure[order], kind="stable")]
     return Detections(boxes[places[order]], sure[order], classes[order])
 
 
-def _surest(some: NDArray[np.int64], scores: NDArray[np.float64]) -> NDArray[np.int64]:
+def _order_by_score(some: NDArray[np.int64], scores: NDArray[np.float64]) -> NDArray[np.int64]:
     return some[np.argsort(-scores[some], kind="stable")][:_MOST]
 
 
-def _apart(boxes: Boxes, same: float) -> list[int]:
-    """The numbers of the boxes that no earlier one of these overlaps by `same` or more."""
+def _suppress(boxes: Boxes, same: float) -> list[int]:
+    """The numbers of the boxes that overlap no better box by `same` or more."""
     near = overlaps(boxes, boxes) > same
     kept: list[int] = []
     free = np.ones(len(boxes), bool)
@@ -91,8 +92,7 @@ def _apart(boxes: Boxes, same: float) -> list[int]:
 
 
 def in_order(boxes: Boxes, scores: NDArray[np.float64], classes: NDArray[np.int64]) -> Detections:
-    """Detections of a model that has already selected them, without those with too small a
-    score."""
+    """The detections of a model that selects them itself, without those of too low a score."""
     known = (scores > LEAST_SCORE) & np.isfinite(boxes).all(axis=-1)
     order = np.flatnonzero(known)
     order = order[np.argsort(-scores[order], kind="stable")]

@@ -1,5 +1,6 @@
-"""Which class of a model is which class of some data: by name, or by the lists that detectors are
-trained on."""
+"""Which class of a model is which class of the data: by name, or by the lists that detectors are
+usually trained on.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -55,38 +56,40 @@ class Matched(NamedTuple):
 
 
 def match_classes(names: Sequence[str], labels: Sequence[str], count: int, source: str) -> Matched:
-    """Of the classes of some data, the model's: by its labels, else by the list that a model of so
-    many classes is usually trained on; in order where there is one of either or as many."""
+    """Finds the model's class of each class of the data: by the model's labels, else by the list
+    that models with this number of classes are usually trained on; in order where either has a
+    single class or both have equally many.
+    """
     known, notes = tuple(labels), ()
     if not known and len(names) == count == 1:
         return Matched((0,))
     if not known:
         title, known = _LISTS.get(count or 90, ("", ()))
-        told = phrase(
+        note = phrase(
             "the model names no classes: taken for the {count} of {title}; if that is "
             "wrong: --class-names",
             len(known),
             title,
         )
-        notes = (told,) if known else ()
+        notes = (note,) if known else ()
     places = {_key(name): place for place, name in reversed([*enumerate(known)]) if name}
     found = tuple(places.get(_key(name)) for name in names)
     if any(number is not None for number in found):
         return Matched(found, notes)
     if count == len(names) and not labels:
-        told = phrase("classes are numbered in the order of the data: {name} is 0", names[0])
-        return Matched(tuple(range(count)), (told,))
+        note = phrase("classes are numbered in the order of the data: {name} is 0", names[0])
+        return Matched(tuple(range(count)), (note,))
     raise BadInput(
         "{source}: none of its classes ({names}) is one of the model's ({known}); give the model's "
         "in a file, one a line, with {option}",
         source,
-        _shown(names),
-        _shown([name for name in known if name]) if known else str(count),
+        _list_names(names),
+        _list_names([name for name in known if name]) if known else str(count),
         "--class-names",
     )
 
 
-def _shown(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     more = ", …" if len(names) > 5 else ""
     return ", ".join(plain(name) for name in names[:5]) + more
 

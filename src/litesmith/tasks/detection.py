@@ -13,7 +13,7 @@ from litesmith.tasks.annotations import CROWD, WANTED, Annotated, find_annotatio
 from litesmith.tasks.boxes import Detections, overlaps
 from litesmith.tasks.class_names import match_classes
 from litesmith.tasks.detectors import LAYOUTS, layout_of
-from litesmith.tasks.matching import WIDTH, Flags, image_row, matched
+from litesmith.tasks.matching import WIDTH, Flags, image_row, match_answers
 from litesmith.tasks.task import (
     Answer,
     Mark,
@@ -26,14 +26,14 @@ from litesmith.tasks.task import (
     is_placed,
     model_labels,
     one_by_one,
-    padded,
+    pad_rows,
 )
 from litesmith.units import plain, total_text
 
 # The least score of a detection that is drawn.
 _LEAST_SHOWN = 0.3
 
-# The columns of a label: the class, the box, and what the object means to the detector.
+# The columns of a label: the class, the box, and how the object counts.
 _WIDTH = 6
 
 
@@ -41,10 +41,10 @@ _WIDTH = 6
 class DetectionScorer:
     """Scores boxes.
 
-    layout   how the model answers
+    layout   the layout of the model's outputs
     size     height and width of the model's input
     classes  the model's class of each class of the data
-    names    of the classes of the data
+    names    the names of the data's classes
     """
 
     layout: str
@@ -53,8 +53,8 @@ class DetectionScorer:
     names: tuple[str, ...]
 
     def rows(self, metric: str, answer: Answer) -> Rows:
-        del metric  # the same numbers serve all
-        return padded([self._row(one) for one in one_by_one(answer)])
+        del metric  # all metrics of detection share these numbers
+        return pad_rows([self._row(one) for one in one_by_one(answer)])
 
     def _row(self, one: Answer) -> Rows:
         found = self._of_data(LAYOUTS[self.layout].decode(one.outputs, self.size))
@@ -67,7 +67,7 @@ class DetectionScorer:
         def match(answers: NDArray[np.int64], own: NDArray[np.int64]) -> tuple[Flags, Flags]:
             crowds = states[own] == CROWD
             likeness = overlaps(found.boxes[answers], boxes[own], crowds)
-            return matched(likeness, states[own] != WANTED, crowds)
+            return match_answers(likeness, states[own] != WANTED, crowds)
 
         kinds = things[:, 0].astype(np.int64)
         counts = states == WANTED
@@ -77,9 +77,9 @@ class DetectionScorer:
         """How well detections and objects agree, weighted by the scores."""
         row = self._row(one_by_one(answer)[0])[0]
         wanted = row[1 : 1 + len(self.names)].sum()
-        told = row[1 + len(self.names) :].reshape(-1, WIDTH)
-        right = (told[:, 2].astype(np.int64) & 1) * told[:, 1]
-        return float(2 * right.sum() / max(told[:, 1].sum() + wanted, 1e-9))
+        outcomes = row[1 + len(self.names) :].reshape(-1, WIDTH)
+        right = (outcomes[:, 2].astype(np.int64) & 1) * outcomes[:, 1]
+        return float(2 * right.sum() / max(outcomes[:, 1].sum() + wanted, 1e-9))
 
     def _of_data(self, found: Detections) -> Detections:
         """The detections of classes that the data has, in the data's numbering."""
@@ -122,30 +122,32 @@ def _open(source: Path, model: Model, settings: Settings) -> TaskItems:
             "--decode",
             ", ".join(LAYOUTS),
         )
-    told = read(place)
+    annotations = read(place)
     count = LAYOUTS[layout].classes([tensor.shape[1:] for tensor in model.main.outputs])
     labels = model_labels(model, settings)
     if layout == "postprocess" and labels[:1] in (("???",), ("background",)):
-        labels = labels[1:]  # a list with the background in front: the op counts without it
-    numbers, notes = match_classes(told.classes, labels, count, plain(str(place)))
+        labels = labels[1:]  # the list begins with the background, which the op does not count
+    numbers, notes = match_classes(annotations.classes, labels, count, plain(str(place)))
     kept = tuple(number for number in numbers if number is not None)
-    names = tuple(n for n, number in zip(told.classes, numbers, strict=True) if number is not None)
-    said = phrase("boxes read as {title} gives them", LAYOUTS[layout].title)
-    notes = (*told.notes, said, *notes, *_unknown(told, names))
+    names = tuple(
+        n for n, number in zip(annotations.classes, numbers, strict=True) if number is not None
+    )
+    layout_note = phrase("boxes read as {title} gives them", LAYOUTS[layout].title)
+    notes = (*annotations.notes, layout_note, *notes, *_note_unknown_classes(annotations, names))
     scorer = DetectionScorer(layout, settings.size, kept, names)
     return TaskItems(
-        [file.name for file in told.files],
-        _labels(told, names).__getitem__,
+        [file.name for file in annotations.files],
+        _labels(annotations, names).__getitem__,
         scorer,
-        told.files,
+        annotations.files,
         notes=notes,
-        sizes=told.sizes,
+        sizes=annotations.sizes,
     )
 
 
-def _unknown(told: Annotated, names: tuple[str, ...]) -> tuple[str, ...]:
-    missing = [name for name in told.classes if name not in names]
-    lost = sum(thing.name in missing for some in told.things for thing in some)
+def _note_unknown_classes(annotations: Annotated, names: tuple[str, ...]) -> tuple[str, ...]:
+    missing = [name for name in annotations.classes if name not in names]
+    lost = sum(thing.name in missing for some in annotations.things for thing in some)
     if not lost:
         return ()
     return (
@@ -157,12 +159,12 @@ def _unknown(told: Annotated, names: tuple[str, ...]) -> tuple[str, ...]:
     )
 
 
-def _labels(told: Annotated, names: tuple[str, ...]) -> list[Array]:
+def _labels(annotations: Annotated, names: tuple[str, ...]) -> list[Array]:
     """The labels of each image (things, 6), padded to one length with the class −1."""
     places = {name: float(place) for place, name in enumerate(names)}
     rows = [
         [(places[t.name], *t.box, float(t.state)) for t in some if t.name in places]
-        for some in told.things
+        for some in annotations.things
     ]
     most = max(map(len, rows), default=0)
     blank = (-1.0, *([0.0] * (_WIDTH - 1)))

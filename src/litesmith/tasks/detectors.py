@@ -50,7 +50,7 @@ def layout_of(model: Model, size: tuple[int, int], asked: str = "") -> str:
     return next((name for name, row in LAYOUTS.items() if row.fits(shapes, size)), "")
 
 
-# Heads that have chosen already.
+# Outputs that are already selected boxes.
 
 
 def _is_postprocess(shapes: Shapes, _: tuple[int, int]) -> bool:
@@ -65,11 +65,11 @@ def _postprocess(outputs: Outputs, _: tuple[int, int]) -> Detections:
     place = next(n for n, a in enumerate(arrays) if a.shape[-1:] == (4,) and a.ndim >= 2)
     boxes = arrays.pop(place).reshape(-1, 4)
     counts = [n for n, a in enumerate(arrays) if a.size == 1]
-    told = arrays.pop(counts[-1]).reshape(-1)[0] if counts else len(boxes)
-    count = int(np.clip(np.nan_to_num(told), 0, len(boxes)))
+    stated_count = arrays.pop(counts[-1]).reshape(-1)[0] if counts else len(boxes)
+    count = int(np.clip(np.nan_to_num(stated_count), 0, len(boxes)))
     first, second = (a.reshape(-1) for a in arrays)
     classes, scores = first, second
-    if not _are_whole(first) or (_are_whole(second) and bool((second > first).any())):
+    if not _are_integers(first) or (_are_integers(second) and bool((second > first).any())):
         classes, scores = second, first
     kept = slice(0, count)
     numbers = np.maximum(np.nan_to_num(classes[kept]), 0).astype(np.int64)
@@ -78,15 +78,15 @@ def _postprocess(outputs: Outputs, _: tuple[int, int]) -> Detections:
     return detections(boxes[kept][:, [1, 0, 3, 2]], by_class)
 
 
-def _are_whole(values: NDArray[np.float64]) -> bool:
+def _are_integers(values: NDArray[np.float64]) -> bool:
     return bool((values == np.round(values)).all())
 
 
-def _is_chosen(shapes: Shapes, _: tuple[int, int]) -> bool:
+def _is_selected(shapes: Shapes, _: tuple[int, int]) -> bool:
     return len(shapes) == 1 and len(shapes[0]) == 2 and shapes[0][1] == 6 and shapes[0][0] <= 1000
 
 
-def _chosen(outputs: Outputs, size: tuple[int, int]) -> Detections:
+def _selected_boxes(outputs: Outputs, size: tuple[int, int]) -> Detections:
     rows = outputs[0].astype(np.float64)
     boxes = np.clip(_in_shares(rows[:, :4], size), 0.0, 1.0)
     return in_order(boxes, rows[:, 4], np.nan_to_num(rows[:, 5]).astype(np.int64))
@@ -99,7 +99,7 @@ def _in_shares(boxes: Boxes, size: tuple[int, int]) -> Boxes:
     return boxes / np.array([size[1], size[0]] * 2, np.float64)
 
 
-# Boxes reach out of the image by less than this many times its size.
+# The coordinates of boxes in shares stay below this; larger ones are pixels.
 _MOST_SHARE = 4.0
 
 
@@ -248,12 +248,12 @@ def _ssd_anchors(size: tuple[int, int]) -> Boxes:
         kinds = [(scale, 1.0), (scale, 2.0), (scale, 0.5), (scale, 3.0), (scale, 1 / 3)]
         kinds = [*kinds, (between, 1.0)] if number else [(0.1, 1.0), (scale, 2.0), (scale, 0.5)]
         sizes = np.array([(s * sqrt(ratio), s / sqrt(ratio)) for s, ratio in kinds])
-        found.append(_placed(rows, columns, sizes))
+        found.append(_anchors_at(rows, columns, sizes))
         rows, columns = -(-rows // 2), -(-columns // 2)
     return np.concatenate(found)
 
 
-def _placed(rows: int, columns: int, sizes: NDArray[np.float64]) -> Boxes:
+def _anchors_at(rows: int, columns: int, sizes: NDArray[np.float64]) -> Boxes:
     """Centres of all places, each with all sizes: (places · sizes, 4)."""
     centres = (_corners(rows, columns).reshape(-1, 1, 2) + 0.5) / (columns, rows)
     shape = (rows * columns, len(sizes), 2)
@@ -296,7 +296,7 @@ def grid_anchors(size: tuple[int, int], strides: Sequence[int]) -> Boxes:
     """Centres and sizes of one square for every place of maps with these strides."""
     return np.concatenate(
         [
-            _placed(
+            _anchors_at(
                 -(-size[0] // stride),
                 -(-size[1] // stride),
                 np.array([[_SQUARE * stride / size[1], _SQUARE * stride / size[0]]]),
@@ -350,7 +350,7 @@ _BLAZE = {
     (256, 2944): ((8, 2), (16, 2), (32, 6)),
 }
 
-# Scores beyond this are as sure as can be.
+# Scores are clipped to this magnitude, where a sigmoid is 0 or 1.
 _SUREST = 100.0
 
 
@@ -369,7 +369,7 @@ def _blaze(outputs: Outputs, size: tuple[int, int]) -> Detections:
     maps = _BLAZE[size[0], len(scores)]
     ones = [np.ones((count, 2)) for _, count in maps]
     sides = [size[0] // stride for stride, _ in maps]
-    placed = [_placed(side, side, one) for side, one in zip(sides, ones, strict=True)]
+    placed = [_anchors_at(side, side, one) for side, one in zip(sides, ones, strict=True)]
     centres = np.concatenate(placed)[:, :2] + offsets[:, :2] / size[0]
     boxes = from_centres(np.concatenate([centres, offsets[:, 2:4] / size[0]], axis=-1))
     return detections(boxes, _sigmoid(np.clip(scores, -_SUREST, _SUREST)))
@@ -388,7 +388,8 @@ def _is_centre_net(shapes: Shapes, size: tuple[int, int]) -> bool:
 
 def _centre_net(outputs: Outputs, _: tuple[int, int]) -> Detections:
     """Scores of centres, sizes in places, offsets within a place; the two of equal depth in this
-    order. A place that a neighbour outdoes is no centre."""
+    order. A place with a higher-scored neighbour is no centre.
+    """
     arrays = [output.astype(np.float64) for output in outputs]
     heat = next((a for a in arrays if a.shape[2] != 2), arrays[0])
     sizes, offsets = (a for a in arrays if a is not heat)
@@ -457,7 +458,7 @@ LAYOUTS: dict[str, Layout] = {
     "centernet": Layout("CenterNet", _is_centre_net, _centre_net, _deepest),
     "yolov8": Layout("YOLO v8", _is_yolo_v8, _yolo_v8, _depth(4, axis=0)),
     "yolov5": Layout("YOLO v5", _is_yolo_v5, _yolo_v5, _depth(5)),
-    "end2end": Layout(phrase("chosen boxes"), _is_chosen, _chosen, _unknown),
+    "end2end": Layout(phrase("chosen boxes"), _is_selected, _selected_boxes, _unknown),
     "yolov3": Layout("YOLO v3", _is_yolo_v3, _yolo_v3, _classes_v3),
     "yolov2": Layout("YOLO v2", _is_yolo_v2, _yolo_v2, _depth(5, per=_ANCHORS_V2)),
 }

@@ -19,7 +19,7 @@ from litesmith.tasks.annotations import (
     mentions,
     read_coco,
 )
-from litesmith.tasks.matching import Flags, image_row, matched
+from litesmith.tasks.matching import Flags, image_row, match_answers
 from litesmith.tasks.task import (
     Answer,
     Mark,
@@ -31,7 +31,7 @@ from litesmith.tasks.task import (
     TaskItems,
     in_image,
     one_by_one,
-    padded,
+    pad_rows,
 )
 from litesmith.units import plain
 
@@ -47,8 +47,8 @@ _PER = 1000.0
 # A point is right where it is off by less than this share of the longer side of the box.
 _NEAR = 0.1
 
-# What a label has before the points: present or −1, whether it is ignored, its area, width and
-# height in shares, and how much wider than high the image is.
+# The numbers before the points of a label: present or −1, whether it is ignored, its area, width
+# and height in shares, and the aspect of the image.
 _HEAD = 6
 
 
@@ -73,8 +73,9 @@ def _has_map(shapes: list[tuple[int, ...]], count: int) -> bool:
 
 
 def _from_heat(outputs: Outputs, count: int, size: tuple[int, int]) -> tuple[Points, Points]:
-    """The hottest place of each map, moved by the offsets (down for all, then across) where there
-    are such: PoseNet's, in pixels of the input."""
+    """The hottest place of each map, moved by the offsets (down for all, then across) where the
+    model gives offsets, as PoseNet does, in pixels of the input.
+    """
     heat = np.nan_to_num(_map(outputs, count), nan=-np.inf)
     rows, columns = heat.shape[:2]
     flat = heat.reshape(-1, count)
@@ -137,7 +138,7 @@ class KeypointScorer:
 
     def rows(self, metric: str, answer: Answer) -> Rows:
         make = self._share_near if metric == "pck" else self._precision
-        return padded([make(one) for one in one_by_one(answer)])
+        return pad_rows([make(one) for one in one_by_one(answer)])
 
     def _points(self, one: Answer) -> tuple[Points, NDArray[np.float64]]:
         points, scores = POINT_LAYOUTS[self.layout].decode(one.outputs, self.count, self.size)
@@ -156,7 +157,9 @@ class KeypointScorer:
             del answers
             alike = [alikeness(points, things[n]) for n in own]
             ignored = things[own, 1] != 0
-            return matched(np.array([alike]).reshape(1, -1), ignored, np.zeros(len(own), bool))
+            return match_answers(
+                np.array([alike]).reshape(1, -1), ignored, np.zeros(len(own), bool)
+            )
 
         kinds = np.zeros(len(things), np.int64)
         sure = np.nan_to_num(np.array([scores.mean()]))
@@ -169,16 +172,16 @@ class KeypointScorer:
         return max((alikeness(points, thing) for thing in one.label if thing[0] >= 0), default=0.0)
 
     def _share_near(self, one: Answer) -> Rows:
-        """The points that are near, and those that are known, of the body that fits best."""
+        """The numbers of near points and of known points of the body that fits best."""
         points, _ = self._in_image(one)
         best = (0.0, 0.0)
         for thing in one.label[(one.label[:, 0] >= 0) & (one.label[:, 1] == 0)]:
             _, wide, high, aspect = thing[2:_HEAD]
             known = thing[_HEAD:].reshape(-1, 3)
-            seen = known[:, 2] > 0
+            predicted = known[:, 2] > 0
             off = np.hypot(*((points - known[:, :2]) * (aspect, 1.0)).T)
-            near = float((off[seen] < _NEAR * max(wide * aspect, high)).sum())
-            best = max(best, (near, float(seen.sum())))
+            near = float((off[predicted] < _NEAR * max(wide * aspect, high)).sum())
+            best = max(best, (near, float(predicted.sum())))
         return np.array([best])
 
     def tell(self, answer: Answer) -> Shown:
@@ -201,9 +204,9 @@ def alikeness(points: Points, thing: NDArray[np.float64]) -> float:
 
 def _open(source: Path, model: Model, settings: Settings) -> TaskItems:
     found = find_annotations(source)
-    told = None if found is None else found[0](found[1])
-    count = 0 if told is None else _point_count(told)
-    if told is None or not count:
+    annotations = None if found is None else found[0](found[1])
+    count = 0 if annotations is None else _point_count(annotations)
+    if annotations is None or not count:
         raise BadInput(
             "{source}: no key points there; give COCO's JSON of them, or a folder with it",
             plain(str(source)),
@@ -219,33 +222,35 @@ def _open(source: Path, model: Model, settings: Settings) -> TaskItems:
             "--decode",
             ", ".join(POINT_LAYOUTS),
         )
-    said = phrase("{count} points read as {title}", count, POINT_LAYOUTS[layout].title)
-    labels = _labels(told, count)
+    layout_note = phrase("{count} points read as {title}", count, POINT_LAYOUTS[layout].title)
+    labels = _labels(annotations, count)
     scorer = KeypointScorer(layout, settings.size, count)
-    names = [file.name for file in told.files]
-    notes = (*told.notes, said)
-    return TaskItems(names, labels.__getitem__, scorer, told.files, notes=notes, sizes=told.sizes)
+    names = [file.name for file in annotations.files]
+    notes = (*annotations.notes, layout_note)
+    return TaskItems(
+        names, labels.__getitem__, scorer, annotations.files, notes=notes, sizes=annotations.sizes
+    )
 
 
-def _point_count(told: Annotated) -> int:
-    counts = {len(t.points) for some in told.things for t in some if t.points is not None}
+def _point_count(annotations: Annotated) -> int:
+    counts = {len(t.points) for some in annotations.things for t in some if t.points is not None}
     return counts.pop() if len(counts) == 1 else 0
 
 
 def _layout(model: Model, count: int, settings: Settings) -> str:
-    asked = settings.decode
-    if asked and asked not in POINT_LAYOUTS:
+    requested = settings.decode
+    if requested and requested not in POINT_LAYOUTS:
         known = ", ".join(POINT_LAYOUTS)
-        raise BadInput("no layout {asked!r} of points; there are {known}", asked, known)
+        raise BadInput("no layout {asked!r} of points; there are {known}", requested, known)
     shapes = [tensor.shape[1:] for tensor in model.main.outputs]
     rows = POINT_LAYOUTS.items()
-    fitting = (name for name, row in rows if asked in ("", name) and row.fits(shapes, count))
+    fitting = (name for name, row in rows if requested in ("", name) and row.fits(shapes, count))
     return next(fitting, "")
 
 
-def _labels(told: Annotated, count: int) -> list[Array]:
+def _labels(annotations: Annotated, count: int) -> list[Array]:
     """The labels of each image (things, 6 and the points), padded to one length."""
-    rows = [[_row(t, count) for t in some if t.points is not None] for some in told.things]
+    rows = [[_row(t, count) for t in some if t.points is not None] for some in annotations.things]
     most = max(map(len, rows), default=0)
     blank = np.array([-1.0, *([0.0] * (_HEAD - 1 + 3 * count))])
     return [np.array(row + [blank] * (most - len(row))).reshape(most, -1) for row in rows]

@@ -1,8 +1,9 @@
-"""Which answers of a detector are right: the matching of COCO, for any measure of similarity.
+"""Decides which answers of a detector are right: the matching of COCO, for any measure of
+similarity.
 
-The outcome of an image is a row of numbers, so that images add up to a data set in any order of
-work: the number of classes, the number of objects of each, and for every answer its class, its
-score, and a bit for each threshold at which it is right or ignored.
+The outcome of an image is a row of numbers, so that images can be added up in any order: the number
+of classes, the number of objects of each, and for every answer its class, its score, and a bit for
+each threshold at which it is right or ignored.
 """
 
 from collections.abc import Callable
@@ -24,12 +25,12 @@ WIDTH = 3
 _NEARLY = 1e-10
 
 
-def matched(likeness: Likeness, ignored: Flags, crowds: Flags) -> tuple[Flags, Flags]:
+def match_answers(likeness: Likeness, ignored: Flags, crowds: Flags) -> tuple[Flags, Flags]:
     """At each threshold, which answers are right and which do not count: (thresholds, answers).
 
-    Answers come the surest first; each takes the thing that it is most like among those that no
-    earlier one has. A crowd can be taken often. What only fits a thing that is ignored does not
-    count.
+    Answers are given the most confident first; each takes the most similar object that no earlier
+    answer has taken. A crowd can be taken any number of times. An answer that only fits an ignored
+    object does not count.
     """
     shape = (len(THRESHOLDS), len(likeness))
     right, out = np.zeros(shape, bool), np.zeros(shape, bool)
@@ -66,7 +67,7 @@ def image_row(
 
     things   the class of every object; objects that do not `count` are ignored
     answers  the class of each answer, best first; `most` of a class are considered
-    match    for the numbers of answers and things of one class, the result of `matched`
+    match    for the numbers of answers and things of one class, the result of `match_answers`
     """
     found = [np.bincount(things[counts], minlength=classes)[:classes].astype(np.float64)]
     bits = 1 << np.arange(len(THRESHOLDS), dtype=np.int64)
@@ -74,6 +75,6 @@ def image_row(
         own = np.flatnonzero(answers == number)[:most]
         right, out = match(own, np.flatnonzero(things == number))
         marks = bits @ right + (bits @ out << len(THRESHOLDS))
-        told = np.stack([np.full(len(own), number), scores[own], marks], axis=1)
-        found.append(told.astype(np.float64).reshape(-1))
+        outcomes = np.stack([np.full(len(own), number), scores[own], marks], axis=1)
+        found.append(outcomes.astype(np.float64).reshape(-1))
     return np.concatenate([[float(classes)], *found])[None]

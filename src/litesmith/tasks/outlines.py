@@ -1,4 +1,6 @@
-"""Shapes of things as COCO keeps them, polygons or runs of pixels, drawn as maps of classes."""
+"""Draws the outlines of objects, which COCO stores as polygons or as runs of pixels, on maps of
+classes.
+"""
 
 from collections.abc import Sequence
 
@@ -10,23 +12,23 @@ from litesmith.type_guards import is_list_or_tuple, is_mapping
 
 Mask = NDArray[np.bool_]
 
-# No image has more pixels, and nothing lies farther from it.
+# Limits for a sane file: the pixels of an image, and the distance of a point from it.
 _MOST_PIXELS = 1 << 28
 _FARTHEST = 1 << 30
 # Bits of a run.
 _MOST_BITS = 64
 
 
-def drawn(outline: object, image: tuple[int, int], size: tuple[int, int]) -> Mask | None:
+def draw_outline(outline: object, image: tuple[int, int], size: tuple[int, int]) -> Mask | None:
     """Draws an outline on a map of this height and width; `image` is the width and height in whose
     pixels the outline is given. None where the outline is not understood."""
     if is_mapping(outline):
-        runs, told = outline.get("counts"), _whole_numbers(outline.get("size"))
-        if len(told) != 2 or not 0 < told[0] * told[1] <= _MOST_PIXELS:
+        runs, height_width = outline.get("counts"), _whole_numbers(outline.get("size"))
+        if len(height_width) != 2 or not 0 < height_width[0] * height_width[1] <= _MOST_PIXELS:
             return None
-        counts = _unpacked(runs) if isinstance(runs, str) else _whole_numbers(runs)
-        whole = _from_runs(counts, told[0], told[1])
-        return None if whole is None else _resized(whole, size)
+        counts = _unpack_runs(runs) if isinstance(runs, str) else _whole_numbers(runs)
+        whole = _from_runs(counts, height_width[0], height_width[1])
+        return None if whole is None else _resize(whole, size)
     if not is_list_or_tuple(outline) or not outline:
         return None
     canvas = Image.new("1", (size[1], size[0]))
@@ -43,8 +45,9 @@ def drawn(outline: object, image: tuple[int, int], size: tuple[int, int]) -> Mas
 
 
 def numbers(value: object) -> list[float]:
-    """The numbers of a list; empty where it holds anything else, or numbers without a place on a
-    map."""
+    """The numbers of a list; empty where it holds anything else, or numbers that no map can
+    hold.
+    """
     if not is_list_or_tuple(value):
         return []
     found = [v for v in value if isinstance(v, int | float) and not isinstance(v, bool)]
@@ -56,9 +59,10 @@ def _whole_numbers(value: object) -> list[int]:
     return [int(number) for number in numbers(value)]
 
 
-def _unpacked(text: str) -> list[int]:
-    """Runs in COCO's own letters: five bits a letter, a sixth where more follow, and from the third
-    run on the difference from the run before the last."""
+def _unpack_runs(text: str) -> list[int]:
+    """Unpacks runs from COCO's letters: five bits a letter, with a sixth that says whether more
+    follow; from the third run on, a run is stored as its difference from the run before the last.
+    """
     counts: list[int] = []
     place = 0
     while place < len(text):
@@ -77,13 +81,13 @@ def _unpacked(text: str) -> list[int]:
 
 
 def _from_runs(counts: Sequence[int], height: int, width: int) -> Mask | None:
-    """Runs of pixels, without and with the thing in turns, down the columns."""
+    """A mask from runs of pixels, alternately outside and inside the object, down the columns."""
     if not counts or min(counts) < 0 or sum(counts) != height * width:
         return None
     values = np.arange(len(counts)) % 2 == 1
     return np.repeat(values, counts).reshape(width, height).T
 
 
-def _resized(mask: Mask, size: tuple[int, int]) -> Mask:
+def _resize(mask: Mask, size: tuple[int, int]) -> Mask:
     image = Image.fromarray(mask.astype(np.uint8))
     return np.asarray(image.resize((size[1], size[0]), Image.Resampling.NEAREST), bool)

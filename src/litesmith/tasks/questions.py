@@ -1,4 +1,4 @@
-"""Questions: the words of a paragraph that answer one."""
+"""Question answering: the words of a paragraph that answer a question."""
 
 import json
 import re
@@ -40,17 +40,19 @@ class Question(NamedTuple):
 
 
 def normal_form(text: str) -> str:
-    """An answer as answers are compared: small letters without marks, articles and spare spaces."""
+    """An answer as it is compared: in lower case, without punctuation, articles and extra
+    spaces.
+    """
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_MARKS)).split())
 
 
 def exact(answer: str, right: Sequence[str]) -> float:
-    """1 where an answer is one of the right ones."""
+    """1 where an answer equals one of the right ones."""
     return float(any(normal_form(answer) == normal_form(one) for one in right or ("",)))
 
 
 def overlap(answer: str, right: Sequence[str]) -> float:
-    """The F1 of the words that an answer shares with the right one that it is most like."""
+    """The F1 of the words that an answer shares with the most similar right answer."""
     return max(_f1(normal_form(answer).split(), normal_form(one).split()) for one in right or ("",))
 
 
@@ -64,11 +66,11 @@ def _f1(found: list[str], wanted: list[str]) -> float:
 def read_squad(path: Path) -> list[Question]:
     """The questions of a file as SQuAD has them."""
     try:
-        told = json.loads(read_bytes(path))
+        content = json.loads(read_bytes(path))
     except (ValueError, RecursionError) as error:
         raise BadInput("{path}: not JSON ({error})", plain(str(path)), error) from None
     try:
-        found = list(_questions(told))
+        found = list(_questions(content))
     except (KeyError, TypeError, AttributeError) as error:
         raise BadInput(
             "{path}: not as SQuAD has it: data, paragraphs, qas ({error})", plain(str(path)), error
@@ -78,8 +80,8 @@ def read_squad(path: Path) -> list[Question]:
     return found
 
 
-def _questions(told: object) -> Iterator[Question]:
-    for article in _list(told, "data"):
+def _questions(content: object) -> Iterator[Question]:
+    for article in _list(content, "data"):
         for paragraph in _list(article, "paragraphs"):
             text = _text(paragraph, "context")
             for one in _list(paragraph, "qas"):
@@ -87,16 +89,16 @@ def _questions(told: object) -> Iterator[Question]:
                 yield Question(_text(one, "id"), _text(one, "question"), text, answers)
 
 
-def _list(told: object, key: str) -> Sequence[object]:
-    if not is_mapping(told) or not is_list_or_tuple(told.get(key)):
+def _list(content: object, key: str) -> Sequence[object]:
+    if not is_mapping(content) or not is_list_or_tuple(content.get(key)):
         raise TypeError(phrase("{key} is no list", key))
-    return told[key]  # pyright: ignore[reportReturnType]
+    return content[key]  # pyright: ignore[reportReturnType]
 
 
-def _text(told: object, key: str) -> str:
-    if not is_mapping(told) or not isinstance(told.get(key), str | int):
+def _text(content: object, key: str) -> str:
+    if not is_mapping(content) or not isinstance(content.get(key), str | int):
         raise TypeError(phrase("{key} is no text", key))
-    return str(told[key])
+    return str(content[key])
 
 
 @dataclass(frozen=True)
@@ -107,12 +109,13 @@ class QuestionScorer:
 
     def rows(self, metric: str, answer: Answer) -> Rows:
         score = exact if metric == "em" else overlap
-        told = [(json.loads(str(one.label)), one) for one in one_by_one(answer)]
-        return np.array([[score(self._words(fact, one), fact["answers"])] for fact, one in told])
+        pairs = [(json.loads(str(one.label)), one) for one in one_by_one(answer)]
+        return np.array([[score(self._words(fact, one), fact["answers"])] for fact, one in pairs])
 
     def _words(self, fact: dict[str, object], one: Answer) -> str:
         """The best answer of all parts of the paragraph; none where the first place, which stands
-        for that, scores higher in every part and some questions have no answer."""
+        for "no answer", scores higher in every part, and the data has questions without an answer.
+        """
         parts = np.array(fact["spans"], np.int64)  # (parts, places, 2)
         starts, ends = _scores(one.outputs, *parts.shape[:2])
         starts, ends = (ends, starts) if self.ends_first else (starts, ends)
@@ -154,8 +157,9 @@ def _scores(
 def best_span(
     starts: NDArray[np.float64], ends: NDArray[np.float64], is_text: NDArray[np.bool_]
 ) -> tuple[int, int]:
-    """The start and end in the text with the highest sum, no longer than an answer is; −1 for
-    none."""
+    """The start and end in the text with the highest sum of scores, within the longest answer; −1
+    for none.
+    """
     allowed = is_text[:, None] & is_text[None, :]
     allowed &= np.triu(np.ones_like(allowed)) & ~np.triu(np.ones_like(allowed), _LONGEST)
     sums = np.where(allowed, starts[:, None] + ends[None, :], -np.inf)

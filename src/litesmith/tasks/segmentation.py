@@ -21,7 +21,7 @@ from litesmith.tasks.annotations import (
 )
 from litesmith.tasks.class_names import match_classes
 from litesmith.tasks.image_files import UNREADABLE, open_image
-from litesmith.tasks.outlines import drawn
+from litesmith.tasks.outlines import draw_outline
 from litesmith.tasks.task import (
     Answer,
     Place,
@@ -37,7 +37,7 @@ from litesmith.units import plain, total_text
 # The label of a pixel that does not count, as in the Pascal VOC and Cityscapes sets.
 IGNORED = 255
 
-# Folders of images beside folders of masks, as people name them.
+# The usual names of folders of images, and of the folders of masks beside them.
 _FOLDERS = (
     ("images", "masks"),
     ("JPEGImages", "SegmentationClass"),
@@ -55,7 +55,7 @@ class SegmentationScorer:
     """Scores class maps; a single score per pixel is that of class 1."""
 
     def rows(self, metric: str, answer: Answer) -> Rows:
-        raise NotImplementedError(metric)  # miou serves labels of any origin
+        raise NotImplementedError(metric)  # miou is shared with labels that belong to no task
 
     def goodness(self, answer: Answer) -> float:
         """The share of pixels that are right."""
@@ -71,7 +71,7 @@ class SegmentationScorer:
 
 
 def map_size(model: Model) -> tuple[int, int] | None:
-    """Height and width of the map of classes that a model makes; None where it makes none."""
+    """Height and width of a model's class map; None where it outputs none."""
     for tensor in model.main.outputs:
         shape = tensor.shape
         is_map = len(shape) == 4 or (len(shape) == 3 and "int" in tensor.dtype)
@@ -102,11 +102,11 @@ def _open(source: Path, model: Model, settings: Settings) -> TaskItems:
     found, size = _find(source), map_size(model)
     if size is None:
         raise BadInput("{source}: the model makes no map of classes", plain(str(source)))
-    told = None if found is not None else find_annotations(source)
+    annotations = None if found is not None else find_annotations(source)
     if found is not None:
         return _with_masks(source, *found, size, model)
-    if told is not None and told[0] is read_coco:
-        return _with_outlines(read_coco(told[1]), told[1], size, model, settings)
+    if annotations is not None and annotations[0] is read_coco:
+        return _with_outlines(read_coco(annotations[1]), annotations[1], size, model, settings)
     raise BadInput(
         "{source}: no masks there; give a folder with `images` and `masks`, which have the same "
         "names, or COCO's JSON with outlines",
@@ -125,12 +125,16 @@ class Surveyed(NamedTuple):
 def survey_masks(source: Path, names: Sequence[str] = ()) -> Surveyed | None:
     """The classes of all masks of a source, by these names; None where it has none."""
     found = _find(source)
-    told = None if found is not None else find_annotations(source)
+    annotations = None if found is not None else find_annotations(source)
     if found is not None:
         return _survey_files(*found, names)
-    if told is None or told[0] is not read_coco or not mentions(told[1], b'"segmentation"'):
+    if (
+        annotations is None
+        or annotations[0] is not read_coco
+        or not mentions(annotations[1], b'"segmentation"')
+    ):
         return None
-    known = read_coco(told[1])
+    known = read_coco(annotations[1])
     used = {thing.name for some in known.things for thing in some}
     own = ("background", *(name for name in known.classes if name in used))
     numbers = {name: number for number, name in enumerate(names or own)}
@@ -161,31 +165,43 @@ def _survey_files(image_folder: Path, mask_folder: Path, names: Sequence[str]) -
 
 
 def _with_outlines(
-    told: Annotated, place: Path, size: tuple[int, int], model: Model, settings: Settings
+    annotations: Annotated, place: Path, size: tuple[int, int], model: Model, settings: Settings
 ) -> TaskItems:
     """Maps drawn from the outlines of things, the large ones first; crowds do not count."""
     labels, classes = model_labels(model, settings), _class_count(model)
-    numbers, notes = match_classes(told.classes, labels, classes, plain(str(place)))
-    places = {n: place for n, place in zip(told.classes, numbers, strict=True) if place is not None}
-    bad = sum(drawn(t.outline, t.image, (8, 8)) is None for some in told.things for t in some)
-    if bad == sum(map(len, told.things)):
+    numbers, notes = match_classes(annotations.classes, labels, classes, plain(str(place)))
+    places = {
+        n: place for n, place in zip(annotations.classes, numbers, strict=True) if place is not None
+    }
+    bad = sum(
+        draw_outline(t.outline, t.image, (8, 8)) is None
+        for some in annotations.things
+        for t in some
+    )
+    if bad == sum(map(len, annotations.things)):
         raise BadInput("{place}: no outline of a thing can be read", plain(str(place)))
     if bad:
         notes = (*notes, phrase("things without an outline, left out: {count}", total_text(bad)))
 
     def label(index: int) -> Array:
         made = np.zeros(size, np.int32)
-        for thing in sorted(told.things[index], key=lambda thing: -thing.area):
-            shape = drawn(thing.outline, thing.image, size)
+        for thing in sorted(annotations.things[index], key=lambda thing: -thing.area):
+            shape = draw_outline(thing.outline, thing.image, size)
             if shape is not None:
                 known = IGNORED if thing.state == CROWD else places.get(thing.name, IGNORED)
                 made[shape] = known
         return made
 
-    names = [file.name for file in told.files]
-    said = (*told.notes, *notes)
+    names = [file.name for file in annotations.files]
+    notes_so_far = (*annotations.notes, *notes)
     return TaskItems(
-        names, label, SegmentationScorer(), told.files, notes=said, sizes=told.sizes, placed=_placed
+        names,
+        label,
+        SegmentationScorer(),
+        annotations.files,
+        notes=notes_so_far,
+        sizes=annotations.sizes,
+        placed=_pad_around,
     )
 
 
@@ -221,11 +237,13 @@ def _with_masks(
         return np.where(found == IGNORED, 1, found) if is_white else found
 
     names = [file.name for file in files]
-    return TaskItems(names, label, SegmentationScorer(), files, notes=notes, placed=_placed)
+    return TaskItems(names, label, SegmentationScorer(), files, notes=notes, placed=_pad_around)
 
 
-def _placed(label: Array, place: Place) -> Array:
-    """A map that fills a part of its size; the rest does not count."""
+def _pad_around(label: Array, place: Place) -> Array:
+    """A label map shrunk into the part of the input that the image fills; the rest does not
+    count.
+    """
     height, width = label.shape
     left, right = (round(side * width) for side in place[::2])
     top, bottom = (round(side * height) for side in place[1::2])
@@ -243,11 +261,11 @@ def _are_black_and_white(path: Path) -> bool:
         with open_image(path) as opened:
             return {*np.unique(np.asarray(opened)).tolist()} <= {0, IGNORED}
     except UNREADABLE:
-        return False  # which is told where it is read
+        return False  # the error comes when the mask is read
 
 
 def _mask(path: Path, size: tuple[int, int], classes: int) -> Array:
-    """The class of every pixel as the mask has it, in the size of the model's map."""
+    """The class of every pixel of a mask, resized to the model's map."""
     numbers = Image.fromarray(_read_mask(path))
     found = np.asarray(numbers.resize((size[1], size[0]), Image.Resampling.NEAREST))
     wrong = found[(found != IGNORED) & ((found < 0) | (found >= classes))]
@@ -282,8 +300,12 @@ def _is_given(source: Path, model: Model, settings: Settings) -> bool:
         return False
     if _find(source) is not None:
         return True
-    told = find_annotations(source)
-    return told is not None and told[0] is read_coco and mentions(told[1], b'"segmentation"')
+    annotations = find_annotations(source)
+    return (
+        annotations is not None
+        and annotations[0] is read_coco
+        and mentions(annotations[1], b'"segmentation"')
+    )
 
 
 SEGMENTATION = Task(phrase("segmentation"), ("miou",), "image", _open, _is_given)

@@ -1,4 +1,4 @@
-"""Sound as models take it: the wave itself, or how loud each pitch is from moment to moment."""
+"""Sound as models take it: the wave itself, or the loudness of each pitch over time."""
 
 import io
 import re
@@ -19,7 +19,7 @@ from litesmith.units import plain
 
 ENDINGS = (".wav", ".flac")
 
-# The usual rate of models of speech and of general sounds, where nobody states it.
+# The rate of most models of speech and of general sounds, used where none is stated.
 USUAL_RATE = 16_000
 USUAL_BANDS = 40
 
@@ -36,11 +36,11 @@ class Features(NamedTuple):
     """How a wave becomes rows of numbers.
 
     kind    logmel, mfcc or wave
-    wide    numbers a row
-    window  milliseconds that a row looks at
+    wide    the numbers in a row
+    window  the milliseconds that a row covers
     hop     milliseconds from row to row
-    bands   of pitch that an mfcc is made of
-    rate    samples a second; 0 where nobody says
+    bands   the bands of pitch behind an mfcc
+    rate    samples a second; 0 if not stated
     """
 
     kind: str
@@ -58,18 +58,17 @@ class Features(NamedTuple):
         return f"{self.kind}:{self.wide},window={self.window:g},hop={self.hop:g}{more}"
 
 
-def read_features(asked: str, count: int) -> Features:
-    """Features as they are typed: `logmel:80,window=25,hop=10`; the number of a row is the model's
-    where it is left out."""
-    found = _FORM.fullmatch(asked)
+def read_features(typed: str, count: int) -> Features:
+    """Parses features: `logmel:80,window=25,hop=10`; without a number, the width is the model's."""
+    found = _FORM.fullmatch(typed)
     if found is None:
         raise BadInput(
-            "features {asked!r}: give wave, logmel or mfcc, as in logmel:80,window=25,hop=10", asked
+            "features {asked!r}: give wave, logmel or mfcc, as in logmel:80,window=25,hop=10", typed
         )
     more = dict(part.split("=") for part in found[3].split(",") if part)
     settings = {name: float(value) for name, value in more.items()}
     if any(value <= 0 for value in settings.values()):
-        raise BadInput("features {asked!r}: numbers above 0 are needed", asked)
+        raise BadInput("features {asked!r}: numbers above 0 are needed", typed)
     return Features(
         found[1],
         int(found[2] or count),
@@ -83,7 +82,7 @@ def read_features(asked: str, count: int) -> Features:
 def read_sound(path: Path) -> tuple[NDArray[np.float64], int]:
     """The samples of a clip, −1 to 1, as the mean of its channels, and how many a second has."""
     try:
-        return _decoded(path)
+        return _decode(path)
     except _UNREADABLE as error:
         raise BadInput(
             "{path}: not a readable clip ({reason}); repair it or take it away",
@@ -95,7 +94,7 @@ def read_sound(path: Path) -> tuple[NDArray[np.float64], int]:
 def sound_fault(path: Path) -> str:
     """Why a clip cannot be read; "" where it can be."""
     try:
-        _decoded(path)
+        _decode(path)
     except _UNREADABLE as error:
         return _reason(error)
     return ""
@@ -112,14 +111,14 @@ def _reason(error: Exception) -> str:
     return plain(str(error).split("\n")[0]) or type(error).__name__
 
 
-def _decoded(path: Path) -> tuple[NDArray[np.float64], int]:
+def _decode(path: Path) -> tuple[NDArray[np.float64], int]:
     if path.suffix.lower() == ".flac" or _is_float(path):
-        return _by_library(path)
+        return _decode_by_library(path)
     try:
         with wave.open(io.BytesIO(path.read_bytes())) as file:
             width, channels, rate = file.getsampwidth(), file.getnchannels(), file.getframerate()
             raw = file.readframes(file.getnframes())
-    except RuntimeError:  # where a part is longer than the whole
+    except RuntimeError:  # a chunk claims to be longer than the file
         raise EOFError from None
     if not raw or rate < 1:
         raise ValueError("empty")
@@ -146,7 +145,7 @@ def _is_float(path: Path) -> bool:
 _HEAD, _FLOAT = 256, 3
 
 
-def _by_library(path: Path) -> tuple[NDArray[np.float64], int]:
+def _decode_by_library(path: Path) -> tuple[NDArray[np.float64], int]:
     try:
         import soundfile  # pyright: ignore[reportMissingTypeStubs]
     except (ImportError, OSError):
@@ -165,7 +164,7 @@ def _by_library(path: Path) -> tuple[NDArray[np.float64], int]:
     return values.mean(axis=1), int(rate)
 
 
-def resampled(values: NDArray[np.float64], rate: int, wanted: int) -> NDArray[np.float64]:
+def resample(values: NDArray[np.float64], rate: int, wanted: int) -> NDArray[np.float64]:
     """Resamples a sound; frequencies too high for the new rate are removed."""
     count = max(1, round(len(values) * wanted / rate))
     if rate == wanted or not len(values):
@@ -177,7 +176,9 @@ def resampled(values: NDArray[np.float64], rate: int, wanted: int) -> NDArray[np
     return np.fft.irfft(kept, count) * (count / len(values))
 
 
-def featured(values: NDArray[np.float64], rate: int, features: Features) -> NDArray[np.float64]:
+def compute_features(
+    values: NDArray[np.float64], rate: int, features: Features
+) -> NDArray[np.float64]:
     """Rows of features of a wave: (moments, numbers)."""
     if features.kind == "wave":
         return values[:, None]
@@ -202,7 +203,7 @@ def features_for(tensor: Tensor, asked: str) -> Features:
 
 
 def fit_rows(rows: Array, tensor: Tensor) -> Array:
-    """Rows in the shape of an input, without its batch: cut, or with silence behind."""
+    """Rows in the shape of an input, without its batch: cut, or followed by silence."""
     shape = tensor.shape[1:] if len(tensor.shape) > 1 else tensor.shape
     marks = (tensor.dynamic or tensor.shape)[-len(shape) :]
     sides = [place for place, side in enumerate(shape) if side > 1 or marks[place] == -1]
@@ -227,7 +228,7 @@ def fit_rows(rows: Array, tensor: Tensor) -> Array:
 
 @cache
 def _bands(size: int, rate: int, count: int) -> NDArray[np.float64]:
-    """Triangles over the pitches, as wide apart as they sound: (bands, pitches)."""
+    """Triangular filters over the pitches, equally spaced on the mel scale: (bands, pitches)."""
     steps = np.linspace(0, np.log1p(rate / 2 / 700), count + 2, dtype=np.float64)
     corners: NDArray[np.float64] = 700 * np.expm1(steps)
     pitches = np.linspace(0, rate / 2, size // 2 + 1)

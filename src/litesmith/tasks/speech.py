@@ -15,11 +15,11 @@ from litesmith.phrases import phrase
 from litesmith.tasks.sound import (
     ENDINGS,
     USUAL_RATE,
-    featured,
+    compute_features,
     features_for,
     fit_rows,
     read_sound,
-    resampled,
+    resample,
 )
 from litesmith.tasks.task import (
     Answer,
@@ -65,7 +65,7 @@ class SpeechScorer:
         return np.array([count(self.text(one), str(one.label)) for one in one_by_one(answer)])
 
     def text(self, one: Answer) -> str:
-        """The surest class of every moment, each run once, without blanks."""
+        """The most likely class of every moment, each run once, without blanks."""
         scores = one.outputs[self.output]
         chosen: list[int] = scores.reshape(-1, scores.shape[-1]).argmax(axis=-1).tolist()
         runs = [number for number, _ in groupby(chosen)]
@@ -76,26 +76,26 @@ class SpeechScorer:
 
 
 def plain_words(text: str) -> str:
-    """Words as they are compared: small letters without marks."""
+    """Words as they are compared: in lower case, without punctuation."""
     kept = "".join(c if c.isalnum() or c in "' " else " " for c in text.casefold())
     return " ".join(kept.split())
 
 
 def _words(found: str, wanted: str) -> tuple[float, float]:
     """The number of wrong, missing and extra words, and the number of words."""
-    right, told = plain_words(wanted), plain_words(found)
+    right, answer = plain_words(wanted), plain_words(found)
     if not right:
-        return float(len(told.split())), 0.0
-    out = _library().process_words(right, told)
+        return float(len(answer.split())), 0.0
+    out = _library().process_words(right, answer)
     return float(out.substitutions + out.deletions + out.insertions), float(len(right.split()))
 
 
 def _characters(found: str, wanted: str) -> tuple[float, float]:
     """The number of wrong, missing and extra characters, and the number of characters."""
-    right, told = plain_words(wanted), plain_words(found)
+    right, answer = plain_words(wanted), plain_words(found)
     if not right:
-        return float(len(told)), 0.0
-    out = _library().process_characters(right, told)
+        return float(len(answer)), 0.0
+    out = _library().process_characters(right, answer)
     return float(out.substitutions + out.deletions + out.insertions), float(len(right))
 
 
@@ -110,7 +110,7 @@ def _library() -> ModuleType:
 
 
 def find_transcripts(source: Path) -> Path | None:
-    """The table of transcripts that a path is or has."""
+    """The table of transcripts at a path, or in the folder there."""
     if source.is_file():
         return source if ending(source) in TABLES else None
     if not source.is_dir():
@@ -137,12 +137,12 @@ def _open(source: Path, model: Model, settings: Settings) -> TaskItems:
     notes: list[str] = []
     if len(kept) < len(found):
         lost = next(name for (name, _), (path, _) in zip(rows, found, strict=True) if path is None)
-        told = phrase(
+        note = phrase(
             "clips that are not there: {count}, first {lost}",
             total_text(len(found) - len(kept)),
             plain(lost),
         )
-        notes.append(told)
+        notes.append(note)
     tensor = model.main.inputs[0]
     features = features_for(tensor, settings.features)
     stated = features.rate or settings.rate or metadata(model).rate
@@ -153,18 +153,18 @@ def _open(source: Path, model: Model, settings: Settings) -> TaskItems:
     )
     own = read_sound(kept[0][0])[1]
     if own != rate and not stated:
-        told = phrase(
+        note = phrase(
             "the clips have {own} samples a second, and the model is taken to want {rate}; where "
             "it was made for the clips' own, say {option}",
             total_text(own),
             total_text(rate),
             f"--features {features.text},rate={own}",
         )
-        notes.append(told)
+        notes.append(note)
 
     def arrays(index: int) -> tuple[Array, ...]:
         values, own = read_sound(kept[index][0])
-        return (fit_rows(featured(resampled(values, own, rate), rate, features), tensor),)
+        return (fit_rows(compute_features(resample(values, own, rate), rate, features), tensor),)
 
     return TaskItems(
         [path.name for path, _ in kept],
@@ -194,7 +194,9 @@ def _scorer(model: Model, settings: Settings) -> SpeechScorer:
     for place, classes in enumerate(outputs):
         if classes == len(letters) and any(marks):
             return SpeechScorer(spaced, marks.index(True), place)
-        if classes == len(letters) + 1:  # what is not listed is the blank, and comes last
+        if (
+            classes == len(letters) + 1
+        ):  # the one class that the list leaves out is the blank; it comes last
             return SpeechScorer((*spaced, ""), len(letters), place)
     raise BadInput(
         "the model tells {outputs} classes a moment, and the list of letters has {count}; give the "

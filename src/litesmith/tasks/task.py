@@ -25,7 +25,7 @@ class Settings(NamedTuple):
     vocab        a tokenizer.json, or a list of word pieces; "" for the model's own
     features     how sound becomes the model's input, as in logmel:80; "" to be recognised
     size         height and width of the model's input image; None where it takes no image
-    rate         samples per second of the model's input sound; 0 where nobody states it
+    rate         samples per second of the model's input sound; 0 if it is not stated
     """
 
     decode: str = ""
@@ -58,14 +58,15 @@ class Scorer(Protocol):
         ...
 
     def tell(self, answer: Answer) -> "Shown":
-        """The answer to the first item for a person to look at."""
+        """The answer to the first item, as it is shown to people."""
         ...
 
 
 @runtime_checkable
 class Graded(Protocol):
-    """A scorer that can also say in one number how good an answer is, whatever the metric: what
-    normalisation a model was made for is seen by it."""
+    """A scorer that can also grade an answer by one number, whatever the metric. The normalisation
+    that a model was made for is recognised by it.
+    """
 
     def goodness(self, answer: Answer) -> float:
         """From 0 for useless to 1 for right."""
@@ -100,7 +101,7 @@ _PLACE = -2.0
 
 
 def with_place(label: Array, place: Place) -> Array:
-    """Adds a row to a label that says which part of the input the image fills."""
+    """Adds a row to a label: the part of the input that the image fills."""
     row = np.zeros((1, label.shape[1]))
     row[0, :5] = (_PLACE, *place)
     return np.concatenate([label, row])
@@ -134,10 +135,10 @@ class TaskItems:
     label   the label of an item, by number
     scorer  scores the answers
     files   the files of the items, where they are images or clips
-    arrays  the inputs of an item, where it is neither
+    arrays  the inputs of an item that is neither image nor clip
     more    the inputs of further calls, for an item longer than the model's input
     classes the model's class of each item, where labels are classes
-    notes   decisions made for the user, and what was wrong and left out
+    notes   decisions made for the user, and what was left out because it was wrong
     sizes   width and height of each image as its annotations state them
     words   the texts of the items, where they are texts
     placed  a label, and the part of the input that the image fills -> the label for that place
@@ -174,7 +175,7 @@ class Task(NamedTuple):
 
 
 def model_labels(model: Model, settings: Settings) -> tuple[str, ...]:
-    """The model's classes: from the file that was given, else those in the model."""
+    """The model's classes: from the given file, else from the model."""
     return read_list(Path(settings.class_names)) if settings.class_names else metadata(model).labels
 
 
@@ -190,8 +191,9 @@ def read_list(path: Path) -> tuple[str, ...]:
 
 
 def one_by_one(answer: Answer) -> list[Answer]:
-    """The answers to the items of a batch, each without that dimension; outputs that have no
-    dimension for the items belong to the one item there is."""
+    """The answers to the items of a batch, each without the batch dimension; outputs without that
+    dimension belong to the only item.
+    """
     count = len(answer.label)
     if count == 1:
         outputs = [o[0] if o.ndim and len(o) == 1 else o for o in answer.outputs]
@@ -207,7 +209,7 @@ def one_by_one(answer: Answer) -> list[Answer]:
     ]
 
 
-def padded(rows: Sequence[Rows]) -> Rows:
+def pad_rows(rows: Sequence[Rows]) -> Rows:
     """Joins rows of several widths into one array, filled up with NaN."""
     width = max(row.shape[1] for row in rows)
     made = np.full((sum(map(len, rows)), width), np.nan)

@@ -1,4 +1,4 @@
-"""Text: tables of sentences, and how words become the numbers that models take."""
+"""Text: tables of sentences, and their tokens as models take them."""
 
 import csv
 import gzip
@@ -43,7 +43,7 @@ TEXT_COLUMNS = ("text", "sentence", "review", "content")
 LABEL_COLUMNS = ("label", "class", "target", "sentiment", "category")
 
 
-# No table or vocabulary is larger.
+# The largest table or vocabulary that is read.
 _MOST_BYTES = 1_000_000_000
 
 
@@ -64,14 +64,15 @@ def read_bytes(path: Path) -> bytes:
 
 
 def ending(path: Path) -> str:
-    """The ending of a file, whether compressed or not, in small letters."""
+    """The ending of a file in lower case, without that of a compression."""
     inner = path.with_suffix("") if path.suffix.lower() == ".gz" else path
     return inner.suffix.lower()
 
 
 def read_table(path: Path, first: Sequence[str], second: Sequence[str]) -> list[tuple[str, str]]:
-    """Two columns of a table: those that have one of the names, else the one with the longest
-    values first and the other second."""
+    """Two columns of a table: those with the given names, else the column with the longest values
+    first and the other second.
+    """
     rows = read_records(path, _HEADS)
     names = {name.casefold().strip(): name for name in rows[0]} if rows else {}
     one = next((names[name] for name in first if name in names), None)
@@ -105,19 +106,19 @@ def _json_rows(text: str, path: Path) -> list[dict[str, str]]:
         if not line.strip():
             continue
         try:
-            told = json.loads(line)
+            content = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise BadInput(
                 "{path}: line {number} is no JSON ({error})", plain(str(path)), number, error
             ) from None
-        if not is_mapping(told):
+        if not is_mapping(content):
             raise BadInput("{path}: line {number} is no object", path, number)
-        rows.append({str(key): _told(value) for key, value in told.items()})
+        rows.append({str(key): _as_text(value) for key, value in content.items()})
     return rows
 
 
-def _told(value: object) -> str:
-    """A value as tables store it; the elements of a list are separated by |."""
+def _as_text(value: object) -> str:
+    """A value as text in a table; the elements of a list are separated by |."""
     return "|".join(map(str, value)) if is_list_or_tuple(value) else str(value)
 
 
@@ -144,11 +145,12 @@ def _listed_rows(text: str, path: Path, heads: Collection[str]) -> list[dict[str
         )
     if not heads or {name.casefold().strip() for name in rows[0]} & {*heads}:
         head, *rows = rows
-    else:  # no names: what is longest is the text
+    else:  # without names, the column with the longest values is the text
         long = max(range(wide), key=lambda n: sum(len(row[n]) for row in rows[:100]))
-        others = [n for n in range(wide) if n != long]
+        heads_in_use = [n for n in range(wide) if n != long]
         head = [
-            "text" if n == long else "label" if n == others[-1] else str(n) for n in range(wide)
+            "text" if n == long else "label" if n == heads_in_use[-1] else str(n)
+            for n in range(wide)
         ]
     return [dict(zip(head, row, strict=True)) for row in rows]
 
@@ -156,16 +158,16 @@ def _listed_rows(text: str, path: Path, heads: Collection[str]) -> list[dict[str
 _HEADS = {*TEXT_COLUMNS, *LABEL_COLUMNS, "file", "path", "transcript", "audio", "wav"}
 
 
-# Words to numbers.
+# Words to tokens.
 
 
 class Encoded(NamedTuple):
     """A text as numbers.
 
-    ids, mask, types  of each place of the model's input
-    spans             the characters that each place stands for, and in which text: −1 in none
+    ids, mask, types  one number for each place of the model's input
+    spans             the characters that each place stands for, and their text; −1 for none
     cut               whether some words did not fit
-    more              a second text that did not fit goes on here, with some of it once more
+    more              the further, overlapping parts of a second text that did not fit
     """
 
     ids: list[int]
@@ -183,15 +185,15 @@ def encoder(model: Model, settings: Settings) -> Encode:
     """Makes the encoder of text for a model, by the given vocabulary or the model's own."""
     name, content = vocabulary_of(model, settings.vocab)
     if name.lower().endswith(".json"):
-        return _by_pieces(_tokenizer(content, name))
+        return _encode_by_pieces(_tokenizer(content, name))
     lines = content.decode("utf-8", "replace").splitlines()
     if lines and re.fullmatch(r"\S+\s+\d+", lines[0].strip()):
-        return _by_words(lines, name)
-    return _by_pieces(_word_pieces(tuple(lines), name))
+        return _encode_by_words(lines, name)
+    return _encode_by_pieces(_word_pieces(tuple(lines), name))
 
 
 def vocabulary_of(model: Model, given: str) -> AttachedFile:
-    """The vocabulary in a file, else the one in the archive behind a model."""
+    """The vocabulary in the given file, else in the archive at the end of the model's file."""
     if given:
         return AttachedFile(given, read_bytes(Path(given)))
     found = vocabulary_file(model)
@@ -232,7 +234,7 @@ def _library() -> ModuleType:
 
 
 def _word_pieces(lines: tuple[str, ...], name: str) -> "Tokenizer":
-    """BERT's: words in small letters, in pieces of a list."""
+    """BERT's tokenizer: words in lower case, split into the pieces of a list."""
     _library()
     from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers, processors
     from tokenizers.models import WordPiece
@@ -252,7 +254,7 @@ def _word_pieces(lines: tuple[str, ...], name: str) -> "Tokenizer":
     return made
 
 
-def _by_pieces(tokenizer: "Tokenizer") -> Encode:
+def _encode_by_pieces(tokenizer: "Tokenizer") -> Encode:
     tokenizer.no_padding()
     one_at_a_time = Lock()
 
@@ -272,7 +274,7 @@ def _by_pieces(tokenizer: "Tokenizer") -> Encode:
                 "a text cannot be cut to {length} places ({error})", length, error
             ) from None
         more = found.overflowing if second is not None else []
-        made = [_padded(part, length) for part in (found, *more)]
+        made = [_pad(part, length) for part in (found, *more)]
         return made[0]._replace(cut=bool(found.overflowing), more=tuple(made[1:]))
 
     return encode
@@ -288,7 +290,7 @@ def _overlap(tokenizer: "Tokenizer", first: str, length: int) -> int:
     return min(length // 3, room // 2)
 
 
-def _padded(found: "Encoding", length: int) -> Encoded:
+def _pad(found: "Encoding", length: int) -> Encoded:
     pad = [0] * (length - len(found.ids))
     spans = [
         (-1 if part is None else part, *span)
@@ -302,7 +304,7 @@ def _padded(found: "Encoding", length: int) -> Encoded:
     )
 
 
-def _by_words(lines: Sequence[str], name: str) -> Encode:
+def _encode_by_words(lines: Sequence[str], name: str) -> Encode:
     """Encodes whole words by their numbers in a list, as TensorFlow's average of word
     vectors does."""
     pairs = [line.split() for line in lines if line.strip()]
@@ -326,7 +328,7 @@ def _by_words(lines: Sequence[str], name: str) -> Encode:
 
 
 def token_inputs(model: Model) -> tuple[Tensor, ...]:
-    """The inputs of a model that takes text as numbers; none where it does not."""
+    """The inputs of a model that takes tokens; none for other models."""
     inputs = model.main.inputs
     is_text = all(t.dtype in ("int32", "int64") and len(t.shape) == 2 for t in inputs)
     lengths = {t.shape[-1:] for t in inputs}
@@ -343,10 +345,10 @@ def as_arrays(inputs: Sequence[Tensor], encoded: Encoded) -> tuple[Array, ...]:
 
 
 def _roles(inputs: Sequence[Tensor]) -> list[str]:
-    told = [_role(tensor.name.lower()) for tensor in inputs]
+    roles = [_role(tensor.name.lower()) for tensor in inputs]
     return (
-        told
-        if sorted(told) == sorted({*told}) and "ids" in told
+        roles
+        if sorted(roles) == sorted({*roles}) and "ids" in roles
         else ["ids", "mask", "types"][: len(inputs)]
     )
 
@@ -368,14 +370,14 @@ class TextScorer:
     texts: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
     def rows(self, metric: str, answer: Answer) -> Rows:
-        raise NotImplementedError(metric)  # top1 serves labels of any origin
+        raise NotImplementedError(metric)  # top1 is shared with labels that belong to no task
 
     def tell(self, answer: Answer) -> Shown:
         scores = answer.outputs[0].reshape(-1)
         chosen = int(scores.argmax())
-        told = self.names[chosen] if chosen < len(self.names) else str(chosen)
+        class_name = self.names[chosen] if chosen < len(self.names) else str(chosen)
         text = self.texts.get(answer.name, "")
-        return Shown(f"{told}: {text}" if text else told)
+        return Shown(f"{class_name}: {text}" if text else class_name)
 
 
 def _open(source: Path, model: Model, settings: Settings) -> TaskItems:
@@ -394,14 +396,14 @@ def _open(source: Path, model: Model, settings: Settings) -> TaskItems:
 
     cut = sum(encode(text, None, length).cut for text, _ in rows[:_LOOKED_AT])
     if cut:
-        told = phrase(
+        note = phrase(
             "texts longer than the model's {length} places, of the first {count}: {cut}; they are "
             "cut",
             length,
             total_text(min(len(rows), _LOOKED_AT)),
             cut,
         )
-        notes = (*notes, told)
+        notes = (*notes, note)
     names = [f"{source.name}:{number}" for number in range(1, len(rows) + 1)]
     texts = [text for text, _ in rows]
     return TaskItems(
@@ -416,9 +418,9 @@ def _open(source: Path, model: Model, settings: Settings) -> TaskItems:
 
 
 def class_labels(source: Path) -> tuple[str, ...]:
-    """The classes that a table has, in order; none where they are numbers."""
-    told = {label.strip() for _, label in read_table(source, TEXT_COLUMNS, LABEL_COLUMNS)}
-    return () if all(map(_is_number, told)) else tuple(sorted(told))
+    """The classes that a table has, in order; empty where they are numbers."""
+    labels = {label.strip() for _, label in read_table(source, TEXT_COLUMNS, LABEL_COLUMNS)}
+    return () if all(map(_is_number, labels)) else tuple(sorted(labels))
 
 
 def _is_number(label: str) -> bool:
@@ -430,12 +432,12 @@ _LOOKED_AT = 200
 
 
 def _classes(
-    told: Sequence[str], labels: Sequence[str], model: Model, source: Path
+    class_texts: Sequence[str], labels: Sequence[str], model: Model, source: Path
 ) -> tuple[Array, tuple[str, ...]]:
     """The model's class of each row: numbers as they are; names by its labels, or in order."""
-    if all(map(_is_number, told)):
-        return np.array([int(label) for label in told], np.int64), ()
-    names = sorted({label.strip() for label in told})
+    if all(map(_is_number, class_texts)):
+        return np.array([int(label) for label in class_texts], np.int64), ()
+    names = sorted({label.strip() for label in class_texts})
     count = model.main.outputs[0].shape[-1] if model.main.outputs else 0
     found = match_classes(names, labels, count, plain(str(source)))
     places = dict(zip(names, found.numbers, strict=True))
@@ -446,7 +448,7 @@ def _classes(
             plain(str(source)),
             plain(missing[0]),
         )
-    return np.array([places[label.strip()] for label in told], np.int64), found.notes
+    return np.array([places[label.strip()] for label in class_texts], np.int64), found.notes
 
 
 def _is_given(source: Path, model: Model, settings: Settings) -> bool:

@@ -1,11 +1,11 @@
-"""A task of the user's own: one small class, named on the command line or handed over in Python.
+"""A task that the user wrote: one small class, named on the command line or passed in Python.
 
 class MyTask:
     better = 1                                  # -1 where a lower score is better
 
-    def items(self, source): ...                # what the data holds: (name, item) pairs
+    def items(self, source): ...                # the contents of the data: (name, item) pairs
     def inputs(self, item, shapes): ...         # an array for each input of the model
-    def score(self, outputs, item): ...         # one number; the mean over items is told
+    def score(self, outputs, item): ...         # one number; the mean over items is reported
 """
 
 import importlib.util
@@ -25,29 +25,30 @@ from litesmith.units import plain
 
 _NEEDED = ("items", "inputs", "score")
 
-# Tasks that the user gave themselves, by the names that results and records have.
+# The user's tasks, by the names that results and records use.
 _given: dict[str, "UsersTask"] = {}
 
 
 def accept_task(asked: object) -> str:
-    """The name of the caller's task. Code enters here and nowhere else: names found in files are
-    only looked up."""
+    """The name of the caller's task. The user's code enters here and nowhere else: names in files
+    are only looked up.
+    """
     if isinstance(asked, str):
         if ":" in asked:
-            _given[asked] = UsersTask(asked, _made(_loaded(asked), asked))
+            _given[asked] = UsersTask(asked, _make_task(_load_class(asked), asked))
         return asked
     kind = asked if isinstance(asked, type) else type(asked)
     name = f"{kind.__module__}:{kind.__qualname__}"
-    _given[name] = UsersTask(name, _made(asked, name))
+    _given[name] = UsersTask(name, _make_task(asked, name))
     return name
 
 
 def users_task(name: str) -> "UsersTask | None":
-    """The task of that name, where the user gave it."""
+    """The task of that name, if the user passed it."""
     return _given.get(name)
 
 
-def _loaded(name: str) -> object:
+def _load_class(name: str) -> object:
     """The class that `file.py:Class` or `module:Class` names, as seen from the current folder."""
     place, _, wanted = name.rpartition(":")
     try:
@@ -62,18 +63,18 @@ def _loaded(name: str) -> object:
                 sys.path.insert(0, "")
             module = importlib.import_module(place)
     except (Exception, SystemExit) as error:  # foreign code: whatever it raises is not ours
-        told = f"{type(error).__name__}: {error}"
-        raise BadInput("{name}: cannot be read ({told})", plain(name), plain(told)) from error
+        reason = f"{type(error).__name__}: {error}"
+        raise BadInput("{name}: cannot be read ({told})", plain(name), plain(reason)) from error
     if not hasattr(module, wanted):
         raise BadInput("{name}: no class {wanted} there", plain(name), plain(wanted))
     return getattr(module, wanted)
 
 
-def _made(asked: object, name: str) -> object:
+def _make_task(asked: object, name: str) -> object:
     try:
         task = asked() if isinstance(asked, type) else asked
     except Exception as error:  # as above
-        raise _failed(name, "__init__", error) from error
+        raise _failure_of(name, "__init__", error) from error
     missing = [method for method in _NEEDED if not callable(getattr(task, method, None))]
     if missing:
         raise BadInput(
@@ -84,9 +85,9 @@ def _made(asked: object, name: str) -> object:
     return task
 
 
-def _failed(name: str, method: str, error: Exception) -> BadInput:
-    told = plain(f"{type(error).__name__}: {error}")
-    return BadInput("{name}: {method} fails ({told})", plain(name), method, told)
+def _failure_of(name: str, method: str, error: Exception) -> BadInput:
+    reason = plain(f"{type(error).__name__}: {error}")
+    return BadInput("{name}: {method} fails ({told})", plain(name), method, reason)
 
 
 class _Item(NamedTuple):
@@ -96,7 +97,7 @@ class _Item(NamedTuple):
 
 @dataclass
 class UsersTask:
-    """A task that the user wrote, with the items that it was given last."""
+    """A task that the user wrote, with its latest items."""
 
     name: str
     own: object
@@ -110,7 +111,7 @@ class UsersTask:
         try:
             return getattr(self.own, method)(*given)
         except Exception as error:  # foreign code: whatever it raises is not ours
-            raise _failed(self.name, method, error) from error
+            raise _failure_of(self.name, method, error) from error
 
     def score(self, outputs: list[Array], label: Array) -> object:
         """The score of one item, whose number is the label."""

@@ -1,4 +1,6 @@
-"""Pictures moved, mirrored and mixed: more than the data holds, which the original answers too."""
+"""Images moved, mirrored and mixed at random: more data than there is, which the original model can
+label too.
+"""
 
 # pyright: reportUnknownMemberType=false
 # torch leaves parts of its types open.
@@ -31,7 +33,7 @@ class Mixed(NamedTuple):
 
 
 class Changed(NamedTuple):
-    """A batch after chance had its way; `mixed` where samples were mixed."""
+    """A batch after its random changes; `mixed` is None where no samples were mixed."""
 
     inputs: list[torch.Tensor | Array]
     mixed: Mixed | None = None
@@ -93,8 +95,9 @@ class Augment:
         return Changed(changed)
 
     def _draw_lines(self, random: np.random.Generator, shape: Sequence[int]) -> list[Array]:
-        """Which line of each picture comes where: moved, its edge repeated where there is nothing
-        to move in, and mirrored."""
+        """Draws, for each image, the source row or column of every line: shifted, with the edge
+        repeated where nothing can move in, and mirrored.
+        """
         count, height, width = shape[:3]
         rows = self._lines(random, count, height)
         columns = self._lines(random, count, width)
@@ -110,8 +113,9 @@ class Augment:
 
 
 def _draw_mixture(random: np.random.Generator, shape: Sequence[int]) -> list[Array]:
-    """Which other picture is laid over each, how much of it at every place, thinly all over or as a
-    piece, and the share that each keeps of itself."""
+    """Draws which other image is laid over each image, its weight at every pixel (evenly thin, or a
+    rectangle), and the share that each image keeps of itself.
+    """
     count, height, width = shape[:3]
     others = random.permutation(count)
     share = random.random(count) / 2  # of the other one
@@ -129,7 +133,7 @@ def _draw_mixture(random: np.random.Generator, shape: Sequence[int]) -> list[Arr
 
 def _is_picture(tensor: Tensor) -> bool:
     """True for colour pictures with the colours last."""
-    found = picture(tensor)
-    if found is None or len(tensor.shape) != 4 or tensor.shape[3] != _COLOURS:
+    is_picture = picture(tensor)
+    if is_picture is None or len(tensor.shape) != 4 or tensor.shape[3] != _COLOURS:
         return False
     return min(tensor.shape[1:3]) >= _LEAST_SIZE

@@ -47,7 +47,7 @@ class Checkpoint:
             key, state = found["key"], found["state"]
         except BadInput:
             raise
-        except Exception as error:  # whatever a torn or foreign file makes of the reader
+        except Exception as error:  # a torn or foreign file can make the reader raise anything
             raise BadInput(
                 "{path}: is no record of a training ({name}); {way_out}",
                 self._path,
@@ -90,7 +90,7 @@ _TRY_SHARE, _FEWEST_TRIED, _MOST_TRIED = 0.03, 4, 120
 # The share of the minutes that all tries may take.
 _TRY_MINUTES = 0.3
 
-# A rate did nearly best that gained this part of the most.
+# A rate counts as nearly best if it gained this share of the largest gain.
 _NEARLY = 0.9
 
 # The number of evaluations on the held-out samples.
@@ -183,7 +183,7 @@ def fit(
     if not loop.state.done:
         loop.probe()
         loop.train()
-    return loop.ended()
+    return loop.finish()
 
 
 class _Loop:
@@ -202,8 +202,8 @@ class _Loop:
         self._all = [*self._parameters, *problem.masks]
         self._start = self._values()
         self._epoch, self._order = -1, np.arange(0)
-        found = checkpoint.found
-        self.state = FitState(**found) if found else FitState()
+        record = checkpoint.found
+        self.state = FitState(**record) if record else FitState()
         self._began = time.monotonic() - self.state.seconds
         self._per_epoch = max(1, problem.samples // batch)
         self._first_look()
@@ -219,18 +219,18 @@ class _Loop:
         state = self.state
         if self._training.minutes is not None and not state.step_seconds:
             began = time.monotonic()
-            self._tried(self._manner.rates[0], _FEWEST_TRIED)
+            self._try_rate(self._manner.rates[0], _FEWEST_TRIED)
             state.step_seconds = (time.monotonic() - began) / _FEWEST_TRIED
-        steps = self._steps_tried()
+        steps = self._steps_per_try()
         for number, rate in enumerate(self._manner.rates if steps else ()):
             if rate not in state.tried:
                 self._show("trying rates", number, len(self._manner.rates))
-                state.tried[rate] = self._tried(rate, steps)
+                state.tried[rate] = self._try_rate(rate, steps)
                 self._keep()
         self._load(self._start)
         state.steps = state.steps or self._affordable()
 
-    def _steps_tried(self) -> int:
+    def _steps_per_try(self) -> int:
         """The steps of each try; 0 where the rate is given, or the minutes are too few."""
         if self._training.rate is not None:
             return 0
@@ -240,7 +240,8 @@ class _Loop:
             steps = min(steps, int(seconds / self.state.step_seconds))
         return min(steps, self._wanted_steps) if steps >= _FEWEST_TRIED else 0
 
-    def _tried(self, rate: float, steps: int) -> float:
+    def _try_rate(self, rate: float, steps: int) -> float:
+        """The gain of a few steps at this rate, from the start."""
         self._load(self._start)
         self._problem.mask(1.0)
         optimizer = make_optimizer(self._parameters, rate)
@@ -261,9 +262,10 @@ class _Loop:
 
     @property
     def rate(self) -> float:
-        """The largest of those that did nearly best: a few steps want a smaller one than many.
+        """The largest of the rates that did nearly best, because a short trial favours rates that
+        are too small for a long training.
 
-        A small one where none did any good, or none was tried.
+        A small rate where none helped or none was tried.
         """
         if self._training.rate is not None or not self.state.tried:
             return self._training.rate or self._manner.rates[1]
@@ -299,7 +301,7 @@ class _Loop:
             self._keep(optimizer)
 
     def _first_look(self) -> None:
-        """The result to beat: the original model, with its final masks."""
+        """Evaluates the result to beat: the original model, with its final masks."""
         if self.state.best_values:
             return
         self._problem.mask(1.0)
@@ -323,7 +325,9 @@ class _Loop:
         return self._order[place * self._batch : (place + 1) * self._batch]
 
     def _pace(self, optimizer: torch.optim.Optimizer, rate: float, share: float) -> None:
-        """Up to the rate, then down along a cosine, after this share of the steps."""
+        """Warms the rate up, then lowers it along a cosine; `share` is the share of the steps that
+        are done.
+        """
         warm = min(1.0, _LEAST_RATE + share / _WARM_UP)
         set_rate(optimizer, rate * warm * (1 + math.cos(math.pi * share)) / 2)
 
@@ -333,7 +337,7 @@ class _Loop:
 
     # What is kept.
 
-    def ended(self) -> Fitted:
+    def finish(self) -> Fitted:
         state = self.state
         if not state.done:
             state.done = True

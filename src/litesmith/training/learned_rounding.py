@@ -1,14 +1,14 @@
-"""Rounding learned by gradients: block by block, against the outputs of the float model's block.
+"""Rounding learned by gradients, block by block, against the outputs of the float model's block.
 
-A block is the ops between two tensors that each connect the graph by themselves. From the actual
-outputs of the blocks before it, a block learns to give the outputs of the float model's block for
-the same samples: its weights become codes part by part, and the weights that are still free make up
-for it. No label takes part, and a block that is no better on samples kept out of the learning stays
-as it was. After Li et al., BRECQ, 2021, and Zhou et al., INQ, 2017, starting from codes that
-`round` chose.
+A block is the ops between two tensors that each connect the graph by themselves. It receives the
+actual outputs of the quantized blocks before it, and learns to give what the float model's block
+gives for the same samples: its weights settle on codes share by share, and the weights that are
+still free compensate. Labels are not used, and a block that is no better on samples kept out of the
+learning stays as it was. After Li et al., BRECQ, 2021, and Zhou et al., INQ, 2017, starting from
+the codes that `round` chose.
 
-Samples decide: for ResNet-8, 128 samples teach nothing that `round` does not know, 1,200 take a
-twentieth off the error of the scores.
+The number of samples matters most: on ResNet-8, 128 samples teach nothing that `round` does not
+already know; 1,200 take a twentieth off the error of the scores.
 """
 
 # pyright: reportUnknownMemberType=false
@@ -34,10 +34,10 @@ from litesmith.phrases import phrase
 from litesmith.training.student import Student
 from litesmith.training.weight_parameters import Rounded, Settling
 
-# Samples that are learned from, and bytes that the values of one block may take.
+# The limits of training samples, and of the bytes that the values of one block may take.
 _MOST_SAMPLES, _MOST_BYTES, _LEAST_SAMPLES = 1024, 800_000_000, 16
 
-# One sample in this many judges and teaches nothing.
+# One sample in this many is held out to judge the result.
 _HELD_OUT = 8
 
 # Only weights of at most this many bits are learned.
@@ -50,9 +50,9 @@ _RATE, _BIAS_RATE = 5e-3, 2e-4
 class Course(NamedTuple):
     """How long a block learns.
 
-    layers      that a block has, of few bits, where there is a place to cut behind them
-    shares      of the weights that are codes, one after the other
-    steps       with each share; `last_steps` of the biases alone at the end
+    layers      the number of layers of few bits in a block, where the graph can be cut behind them
+    shares      the shares of the weights that are fixed to codes, stage by stage
+    steps       the steps of each stage; `last_steps` for the biases alone at the end
     batch       samples a step
     """
 
@@ -97,7 +97,7 @@ def learn_rounding(
         if _coarse(small):
             try:
                 wanted = _run(_scoring(whole), theirs, tools)
-                better = _taught(small, whole, (ours, wanted), course)
+                better = _train_block(small, whole, (ours, wanted), course)
             except (CannotApply, RuntimeError) as error:
                 better = None
                 name = op_name(_coarse(small)[0])
@@ -236,7 +236,7 @@ def _run(part: Model, values: Values, tools: Tools) -> Values:
     """A block's outputs for every sample, from the runtime's own kernels."""
     names = [t.name for t in part.main.inputs]
     rows: list[list[Array]] = []
-    with tools.opened(_quick(part)) as run:
+    with tools.opened(_widen_codes(part)) as run:
         for place in range(len(next(iter(values.values())))):
             results = run([values[name][place] for name in names])
             rows.append([np.array(a) for a in results])
@@ -244,8 +244,8 @@ def _run(part: Model, values: Values, tools: Tools) -> Values:
     return {t.name: np.stack(column) for t, column in zip(part.main.outputs, columns, strict=True)}
 
 
-def _quick(part: Model) -> Model:
-    """Int4 weights as int8 of the same codes, which kernels are faster with."""
+def _widen_codes(part: Model) -> Model:
+    """Int4 weights as int8 of the same codes: kernels are faster with them."""
     stored = {
         layer.weight: replace(layer.weight, dtype="int8", data=layer.weight.values())
         for layer in layers_of(part.main).values()
@@ -272,10 +272,10 @@ class _Lesson:
         self._random = torch.Generator().manual_seed(0)
 
     def loss(self, places: torch.Tensor) -> torch.Tensor:
-        found = self._student([_batch(rows, places) for rows in self._inputs])
+        answers = self._student([_batch(rows, places) for rows in self._inputs])
         errors = [
             ((ours - theirs[places].reshape(ours.shape)) ** 2).mean() / most
-            for ours, theirs, most in zip(found, self._targets, self._power, strict=True)
+            for ours, theirs, most in zip(answers, self._targets, self._power, strict=True)
         ]
         return torch.stack(errors).sum()
 
@@ -295,7 +295,7 @@ class _Lesson:
             best.step()
 
 
-def _taught(
+def _train_block(
     small: Model, whole: Model, values: tuple[Values, Values], course: Course
 ) -> dict[Tensor, Tensor] | None:
     """The constants of a block after learning; None where it is no better on the held-out
@@ -303,7 +303,7 @@ def _taught(
     student = Student(small, origin=whole)
     lesson = _Lesson(student, values, course.batch)
     before = lesson.judge()
-    settling = _settling(student, whole)
+    settling = _settling_weights(student, whole)
     weights = [p for part in settling for p in part.parameters()]
     biases = [p for part in student.biases.values() for p in part.parameters()]
     codes: dict[str, object] = {"params": weights, "lr": _RATE}
@@ -315,11 +315,11 @@ def _taught(
     for part in settling:
         part.settle(1.0)
     lesson.learn([shifts], course.last_steps if biases else 0)
-    return _changed(small, student.written()) if lesson.judge() < before else None
+    return _changed_constants(small, student.to_model()) if lesson.judge() < before else None
 
 
-def _changed(small: Model, written: Model) -> dict[Tensor, Tensor]:
-    """The constants that are others now."""
+def _changed_constants(small: Model, written: Model) -> dict[Tensor, Tensor]:
+    """The constants that differ after learning."""
     pairs = zip(small.main.ops, written.main.ops, strict=True)
     return {
         old: new
@@ -329,9 +329,9 @@ def _changed(small: Model, written: Model) -> dict[Tensor, Tensor]:
     }
 
 
-def _settling(student: Student, whole: Model) -> list[Settling]:
-    """The weights of few bits, as the student has them from now on."""
-    found: list[Settling] = []
+def _settling_weights(student: Student, whole: Model) -> list[Settling]:
+    """The weights of few bits, made to settle on codes; the student uses them from now on."""
+    settling: list[Settling] = []
     for layer, origin in zip(student.layers, layers_of(whole.main).values(), strict=True):
         weight, quant = layer.weight, layer.weight.quant
         bits = DTYPES[weight.dtype].bits
@@ -342,9 +342,9 @@ def _settling(student: Student, whole: Model) -> list[Settling]:
             for values in (weight.values(), origin.weight.values(), quant.scale)
         )
         ends = ends_of(weight.values(), bits)
-        found.append(Settling(codes, free, scales, quant.axis, ends))
-        student.weights[weight] = found[-1]
-    return found
+        settling.append(Settling(codes, free, scales, quant.axis, ends))
+        student.weights[weight] = settling[-1]
+    return settling
 
 
 def _flat(rows: Array) -> Array:

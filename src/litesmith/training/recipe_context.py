@@ -44,12 +44,12 @@ def training_context(
 ) -> Context:
     """The context of steps: observations of the data, and training on it.
 
-    Ranges, means and the like come from some of the samples, which is enough for them, and never
-    from those that judge a training: a model fitted to these would look better than it is.
+    Ranges and means come from a part of the samples, which suffices, and never from those that
+    judge a training: a model fitted to these would look better than it is.
     """
     if not trainings(recipe):
         context = context_of(data, reference, progress=progress)
-        return replace(context, learn=later_rounding())
+        return replace(context, learn=lazy_rounding())
     if not has_torch():
         context = context_of(take_some(data, CALIBRATION_SAMPLES), reference, progress=progress)
         why = phrase(
@@ -58,13 +58,13 @@ def training_context(
         return replace(context, why_fixed=why)
     learned = part_of(data, HELD_OUT, held_out=False, most=CALIBRATION_SAMPLES)
     context = context_of(learned, reference, progress=progress)
-    asked = training or Training()
-    later = _later(model, data, asked, trainings(recipe), record or TrainingRecord(), watch)
-    return replace(context, tune=later, learn=later_rounding())
+    settings = training or Training()
+    later = _lazy_tune(model, data, settings, trainings(recipe), record or TrainingRecord(), watch)
+    return replace(context, tune=later, learn=lazy_rounding())
 
 
-def later_rounding() -> Learn | None:
-    """Rounding that is learned, with torch imported once it is asked for; None without torch."""
+def lazy_rounding() -> Learn | None:
+    """Learned rounding that imports torch once it is used; None without torch."""
     if not has_torch():
         return None
 
@@ -99,7 +99,7 @@ def _trains(step: Step) -> bool:
     return isinstance(step, Qat)
 
 
-def _later(
+def _lazy_tune(
     original: Model,
     data: Data,
     training: Training,
@@ -107,7 +107,7 @@ def _later(
     record: TrainingRecord,
     watch: Watch | None,
 ) -> Tune:
-    """A `Tune` that imports torch once it is called."""
+    """A `Tune` that imports torch on its first call."""
 
     @cache
     def tuner() -> Tune:

@@ -13,7 +13,7 @@ from litesmith.numeric.arrays import array_on_disk
 from litesmith.phrases import phrase
 from litesmith.training.settings import HELD_OUT
 
-# More bytes than this are kept in a file, of which the system keeps in memory what it can.
+# Samples of more bytes than this lie in a temporary file; the system caches as much of it as fits.
 _IN_MEMORY = 1_000_000_000
 
 # The largest number of held-out samples; and the least number of samples for a training set.
@@ -22,7 +22,7 @@ _MOST_HELD_OUT, FEWEST = 1000, 16
 
 @dataclass(frozen=True, eq=False)
 class TrainingSamples:
-    """Samples that a model is trained on, and those that it is judged by.
+    """Samples to train a model on, and samples to judge it by.
 
     inputs   for each input of the model, all samples in turn: (samples, …) in the model's shapes
     labels   the class of each sample; None where there are none
@@ -36,9 +36,10 @@ class TrainingSamples:
     held: Array
 
 
-def gathered(data: Data, *, labelled: bool, in_memory: int = _IN_MEMORY) -> TrainingSamples:
-    """All samples; BadInput where one holds no finite numbers or there are too few. What takes more
-    bytes than `in_memory` lies in a file."""
+def gather_samples(data: Data, *, labelled: bool, in_memory: int = _IN_MEMORY) -> TrainingSamples:
+    """Reads all samples into arrays, which lie in a file if they take more bytes than `in_memory`.
+    BadInput where a sample holds a number that is not finite, or where there are too few.
+    """
     if len(data) < FEWEST:
         raise BadInput(
             "{source}: {count} samples are too few to train on; give {fewest} or more",

@@ -13,15 +13,16 @@ from litesmith.phrases import phrase
 from litesmith.progress import Status
 from litesmith.units import number_text
 
-# One sample in this many is held out: it judges, and teaches nothing.
+# One sample in this many is held out to judge the training.
 HELD_OUT = 8
 
 RECORD_SECONDS = 10.0  # between two records of a training
 
 
 class TrainingRecord(NamedTuple):
-    """Where an interrupted training can go on from: a folder, whether it is to, and the seconds
-    between two records."""
+    """The folder with the records of a training, whether to resume from them, and the seconds
+    between two records.
+    """
 
     folder: Path | None = None
     resume: bool = False
@@ -68,8 +69,8 @@ class Training:
         for name, count in (("batch", self.batch), ("seed", self.seed)):
             refuse_below(name, count, 0)
         if not 0 <= self.labels <= 1:
-            told = argument("labels", self.labels)
-            raise BadInput("{argument}: a share from 0 to 1 is needed", told)
+            name_of_argument = argument("labels", self.labels)
+            raise BadInput("{argument}: a share from 0 to 1 is needed", name_of_argument)
         refuse_unknown("augment", self.augment, AUGMENTS)
 
 
@@ -87,17 +88,19 @@ class TrainingOptions(Preparing, total=False):
     device: str | None
 
 
-def read_training(base: Training | None = None, **asked: Unpack[TrainingOptions]) -> Training:
-    """The training that a user asks for, over one that is there; preparation is left alone."""
+def read_training(base: Training | None = None, **options: Unpack[TrainingOptions]) -> Training:
+    """The training with a user's options over the defaults of `base`; options of preparation are
+    ignored.
+    """
     names = {field.name for field in fields(Training)}
-    given: dict[str, object] = {n: v for n, v in asked.items() if n in names and v is not None}
+    given: dict[str, object] = {n: v for n, v in options.items() if n in names and v is not None}
     return replace(base or Training(), **given)  # pyright: ignore[reportArgumentType]
 
 
-def split_preparing(asked: TrainingOptions) -> Preparing:
+def split_preparing(options: TrainingOptions) -> Preparing:
     """The part of the options that concerns preparation."""
     names = Preparing.__annotations__
-    return Preparing(**{n: v for n, v in asked.items() if n in names})  # pyright: ignore
+    return Preparing(**{n: v for n, v in options.items() if n in names})  # pyright: ignore
 
 
 class Look(NamedTuple):

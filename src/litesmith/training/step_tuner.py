@@ -30,13 +30,13 @@ from litesmith.training.lesson import (
     scores_place,
     shared_sums,
 )
-from litesmith.training.sample_arrays import TrainingSamples, gathered
+from litesmith.training.sample_arrays import TrainingSamples, gather_samples
 from litesmith.training.settings import Training, TrainingRecord, Watch
 from litesmith.training.student import Student
 from litesmith.units import number_text, time_text
 
-# How many standard errors a gain in the runtime must exceed, where at least this many samples can
-# tell.
+# How many standard errors a gain in the runtime must exceed, and the number of samples from which
+# this test can be used.
 _SURE, _ENOUGH = 1.64, 8
 _NO_GAIN = phrase("no gain beyond chance in the runtime, so the model stays as it was")
 
@@ -73,7 +73,7 @@ class Tuner:
         """The model, trained; see `Tune`."""
         stage, self._stage = self._stage, self._stage + 1
         model = Fold(float16=True).apply(model, Context()).model
-        samples, wanted, aim = self._gathered()
+        samples, wanted, aim = self._samples_and_aim()
         # Without augmentation the original's answers are on record, and its sums are not.
         sums = [] if self._augment.is_idle else shared_sums(model.main, self.original.main)
         student = Student(
@@ -99,30 +99,30 @@ class Tuner:
         record = checkpoint_of(self.record, f"stage-{stage}.pt", key)
         fitted = fit(lesson, training, lesson.batch, checkpoint=record, watch=self.watch)
         self._spent += fitted.seconds
-        return self._judged(student, lesson, fitted)
+        return self._accept_if_better(student, lesson, fitted)
 
-    def _judged(self, student: Student, lesson: Lesson, fitted: Fitted) -> Tuned:
+    def _accept_if_better(self, student: Student, lesson: Lesson, fitted: Fitted) -> Tuned:
         """The trained model, or the original where the trained model is not surely better in the
         runtime."""
-        before, after = student.model, student.written()
-        told = _told(fitted)
+        before, after = student.model, student.to_model()
+        course = _describe_fit(fitted)
         notes = (
             *self._notes,
             *(phrase("{where}: {why}", where, why) for where, why in student.frozen),
         )
         if fitted.best >= fitted.first and not student.masks:
-            return Tuned(before, (*notes, told), fitted.steps)
+            return Tuned(before, (*notes, course), fitted.steps)
         if student.is_quantized:
             ours, theirs = (lesson.in_runtime(model) for model in (after, before))
             if not is_surely_less(ours, theirs):
-                kept = phrase("{told}; {no_gain}", told, _NO_GAIN)
+                kept = phrase("{told}; {no_gain}", course, _NO_GAIN)
                 return Tuned(before, (*notes, kept), fitted.steps)
-        return Tuned(after, (*notes, told), fitted.steps)
+        return Tuned(after, (*notes, course), fitted.steps)
 
-    def _gathered(self) -> tuple[TrainingSamples, tuple[Array, ...], Aim]:
+    def _samples_and_aim(self) -> tuple[TrainingSamples, tuple[Array, ...], Aim]:
         """The samples, the original's answers to them, and the aim."""
         if self._known is None:
-            samples = gathered(self.data, labelled=self._scores is not None)
+            samples = gather_samples(self.data, labelled=self._scores is not None)
             wanted = answers(self._teacher, samples)
             follow = 1 - self.training.labels
             aim = aim_of(self.original.main, wanted, scores=self._scores, follow=follow)
@@ -138,7 +138,7 @@ class Tuner:
         return replace(self.training, minutes=own)
 
     def _key(self, model: Model, origin: Model | None, masks: Masks | None, stage: int) -> str:
-        """Tells a training from any other that would end in another result."""
+        """A key that differs for every training that would end in another result."""
         running = sha256(VERSION.encode())
         if masks is not None:
             layers = layers_of(model.main).values()
@@ -170,7 +170,9 @@ def device_named(name: str) -> torch.device:
 def _usable_labels(
     model: Model, data: Data, training: Training
 ) -> tuple[int | None, tuple[str, ...]]:
-    """The place of the output that labels are about, where they take part; and why they do not."""
+    """The place of the output that the labels describe, None where labels are not used; and notes
+    on why they are not.
+    """
     first = next(iter(data), None)
     if first is None or first.label is None or not training.labels:
         return None, ()
@@ -186,8 +188,9 @@ def _usable_labels(
 
 
 def is_surely_less(ours: Array, theirs: Array) -> bool:
-    """True where losses on the same samples are smaller beyond chance, as far as the samples can
-    tell."""
+    """True where the losses of `ours` are smaller beyond chance on the same samples, as far as so
+    many samples can tell.
+    """
     gains = theirs - ours
     if not np.isfinite(gains).all():
         return False
@@ -212,11 +215,11 @@ def _refuse_unreachable(student: Student, lesson: Lesson) -> None:
 
 
 def share_minutes(minutes: float, *, spent: float, trainings: int) -> float:
-    """The part of the minutes for the next of this many trainings; never next to nothing."""
+    """The part of the minutes for the next of this many trainings, never almost none."""
     return max(minutes - spent, 0.1 * minutes) / max(1, trainings)
 
 
-def _told(fitted: Fitted) -> str:
+def _describe_fit(fitted: Fitted) -> str:
     """The course of the training in one sentence."""
     losses = phrase(
         "held-out loss {number} → {number2}", number_text(fitted.first), number_text(fitted.best)

@@ -1,5 +1,6 @@
-"""A model in training: its graph lifted, its weights as parameters, the values between its ops
-rounded as the file rounds them; and back into a file."""
+"""A model in training: its graph lifted, its weights as parameters, its values rounded between ops
+as the file rounds them; and the way back into a file.
+"""
 
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
 # pyright: reportUnknownVariableType=false
@@ -39,9 +40,9 @@ from litesmith.training.weight_parameters import (
     Free,
     Rounded,
     TrainedValue,
-    held_as_codes,
-    rounded,
-    scaled,
+    move_scales,
+    round_straight_through,
+    round_to_codes,
     unit_of,
 )
 
@@ -77,11 +78,11 @@ class Forms:
         return [self._log] if len(self._first) else []
 
     def refresh(self) -> None:
-        """Takes over the present scales; once before every run.
+        """Reads the present scales; called once before every run.
 
         Scales that stay have no gradient, so that none is computed for the model's inputs.
         """
-        now = scaled(self._first, self._log * self._free).split(1)
+        now = move_scales(self._first, self._log * self._free).split(1)
         pairs = zip(now, self._is_free, strict=False)  # no scales split into one piece of nothing
         self._now = tuple(scale if free else scale.detach() for scale, free in pairs)
 
@@ -92,13 +93,13 @@ class Forms:
         """The result of an op, rounded to what its tensor can hold."""
         if tensor not in self._place or _moves(op):
             return value
-        return self.held(tensor, value)
+        return self.round_value(tensor, value)
 
-    def held(self, tensor: Tensor, value: torch.Tensor) -> torch.Tensor:
+    def round_value(self, tensor: Tensor, value: torch.Tensor) -> torch.Tensor:
         """A value as the tensor can hold it; the value itself for a float tensor."""
         if tensor not in self._place:
             return value
-        return held_as_codes(
+        return round_to_codes(
             value.float(), self.scale(tensor), self._zeros[tensor], self._limits[tensor]
         )
 
@@ -188,9 +189,9 @@ _SAME_CODES = 0.5
 class Student:
     """The differentiable twin of a model, float or quantized.
 
-    `origin` is the float model that a quantized one was made from: each weight begins where it was
-    there, as far as it keeps its code. `masked` weights can be set to zero on the way. `sums` are
-    given behind the scores.
+    `origin` is the float model that a quantized one was made from: each weight begins at its float
+    value, as far as that keeps its code. `masked` weights can be set to zero during training.
+    `sums` are returned after the scores.
     """
 
     def __init__(
@@ -213,7 +214,7 @@ class Student:
         self.weights = self._weights(origin)
         self.biases = self._biases()
         for parameter in self.parameters:
-            parameter.register_hook(_finite)
+            parameter.register_hook(_zero_nonfinite)
 
     @property
     def parameters(self) -> list[torch.nn.Parameter]:
@@ -231,7 +232,7 @@ class Student:
 
     @property
     def masks(self) -> list[torch.Tensor]:
-        """What a schedule changes."""
+        """The masks that a schedule of pruning changes."""
         free = (part for part in self.weights.values() if isinstance(part, Free))
         return [part.mask for part in free if part.mask is not None] if self._masked else []
 
@@ -240,7 +241,7 @@ class Student:
         self.forms.refresh()
         constants = {**self._fixed, **self._trained()}
         given = [
-            self.forms.held(tensor, value) if isinstance(value, torch.Tensor) else value
+            self.forms.round_value(tensor, value) if isinstance(value, torch.Tensor) else value
             for tensor, value in zip(self.model.main.inputs, inputs, strict=True)
         ]
         return self._lift(given, constants, self.forms.through)
@@ -259,7 +260,7 @@ class Student:
         if layer.bias.quant is None or scales is None:
             return value
         step = (scales * self.forms.scale(layer.data)).detach()
-        return rounded(value / step) * step
+        return round_straight_through(value / step) * step
 
     # What is trained.
 
@@ -320,7 +321,7 @@ class Student:
     # Back into a model.
 
     @torch.no_grad()
-    def written(self) -> Model:
+    def to_model(self) -> Model:
         """The model with the trained weights."""
         now = {**self.forms.moved(), **self._stored()}
         graph = rewrite(self.model.main, tensors=now)
@@ -345,12 +346,13 @@ class Student:
         steps = scales.cpu().numpy().astype(np.float64)
         for layer in sharing:
             if layer.data.quant is not None:
-                steps = self._bounded(steps, layer)
+                steps = self._bound_scales(steps, layer)
         return coded_weight(real, weight.dtype, steps, quant.axis, _ends(weight))
 
-    def _bounded(self, steps: Array, layer: Layer) -> Array:
-        """Scales of a weight that the kernel of a layer takes, with the bias and the output that
-        it has by now."""
+    def _bound_scales(self, steps: Array, layer: Layer) -> Array:
+        """The scales of a weight, kept within what the layer's kernel accepts beside its present
+        bias and output.
+        """
         if layer.data.variable:  # what is added to the products has a scale of its own
             return steps
         data, output = (self.forms.scale(t).item() for t in (layer.data, layer.op.outputs[0]))
@@ -375,16 +377,18 @@ class Student:
 
 
 def _trained(graph: Graph, *, masked: bool) -> list[Layer]:
-    """What has weights that are trained. Those inside an LSTM are nothing that steps set to zero or
-    cluster: they count where nothing is masked."""
+    """The layers whose weights are trained. Steps neither prune nor cluster weights inside an LSTM,
+    so an LSTM counts only where nothing is masked.
+    """
     found = [*layers_of(graph).values(), *(() if masked else products_of(graph))]
     places = {op: place for place, op in enumerate(graph.ops)}
     return sorted(found, key=lambda layer: places[layer.op])
 
 
-def _finite(gradient: torch.Tensor) -> torch.Tensor:
-    """Replaces gradients that are not finite, as behind LOG of a value rounded to zero, by
-    zeros."""
+def _zero_nonfinite(gradient: torch.Tensor) -> torch.Tensor:
+    """Replaces gradients that are not finite, such as those behind LOG of a value rounded to zero,
+    by zeros.
+    """
     return torch.nan_to_num(gradient, 0.0, 0.0, 0.0)
 
 
@@ -405,9 +409,9 @@ def _book(weight: Tensor, of_float: Array, axis: int) -> Codebook | None:
     quant = weight.quant
     if quant is None:
         return codebook_of(of_float, axis) or codebook_of(of_float, None)
-    found = codebook_of(of_float, axis if quant.per_channel else None)
+    codebook = codebook_of(of_float, axis if quant.per_channel else None)
     stored = weight.values().astype(np.int64)
-    if found is None or np.mean(found.book[found.codes] == stored) < _SAME_CODES:
+    if codebook is None or np.mean(codebook.book[codebook.codes] == stored) < _SAME_CODES:
         return None
     book, codes = np.unique(stored, return_inverse=True)
     return Codebook(

@@ -1,7 +1,7 @@
-"""The weights of a model as parameters: free ones, pruned ones, ones of a codebook.
+"""The weights of a model as parameters: free, pruned, or of a codebook.
 
-Every parameter is in units of its own value, so that one learning rate suits all: a graph without
-batch normalization has weights of very different sizes, channel by channel.
+Every parameter is in units of its own size, so that one learning rate suits all: in a graph without
+batch normalization, the sizes of weights differ by orders of magnitude, channel by channel.
 """
 
 # pyright: reportUnknownMemberType=false
@@ -16,7 +16,7 @@ from litesmith.ir.types import Array
 from litesmith.numeric.affine import Ends, rows_of
 from litesmith.passes.core.weight_structure import Codebook
 
-# A channel of next to no weights moves by steps of at least this share of the tensor's size.
+# A channel of almost zero weights moves by steps of at least this share of the tensor's size.
 _LEAST_UNIT = 0.01
 
 # How far a scale may move from its initial value: by a factor of e to this power.
@@ -75,20 +75,20 @@ class Rounded:
     def __call__(self) -> torch.Tensor:
         scales = self.scales()
         axis = None if len(scales) == 1 else self._axis
-        return held_as_codes(self.inner(), scales, self._zero, self._ends, axis)
+        return round_to_codes(self.inner(), scales, self._zero, self._ends, axis)
 
     def parameters(self) -> list[torch.nn.Parameter]:
         return [*self.inner.parameters(), self._log]
 
     def scales(self) -> torch.Tensor:
-        return scaled(self._first, self._log)
+        return move_scales(self._first, self._log)
 
 
 class Settling:
-    """A weight of few bits on its way to codes: some of its values are codes already and stay, the
-    others are still free and make up for them. In units of the scale, which stays.
+    """A weight of few bits that settles on codes: some of its values are fixed codes, the others
+    are free and compensate. In units of the scale, which stays.
 
-    begun  the codes that it has; each value begins between its code and where `free` has it
+    begun  the initial codes; each value begins between its code and its value in `free`
     """
 
     # The initial position of values on the way from the free weight to the code.
@@ -114,7 +114,7 @@ class Settling:
 
     @torch.no_grad()
     def settle(self, share: float) -> None:
-        """Has this share of the values be codes from now on: those that are nearest to one."""
+        """Fixes this share of the values to their codes: those that are nearest to one."""
         nearest = self._free.round().clamp(*self._ends)
         away = (self._free - nearest).abs()
         away[self._settled] = -1.0
@@ -160,14 +160,14 @@ class Coded:
         return codes * (scales if len(scales) == 1 else scales.reshape(self._along))
 
     def _sorted_book(self) -> torch.Tensor:
-        inner = rounded(self._book * _BOOK_UNIT).clamp(-126, 126)
+        inner = round_straight_through(self._book * _BOOK_UNIT).clamp(-126, 126)
         return torch.where(self._free, inner, self._first_book).sort().values
 
     def parameters(self) -> list[torch.nn.Parameter]:
         return [self._at, self._book, self._log]
 
     def scales(self) -> torch.Tensor:
-        return scaled(self._first, self._log)
+        return move_scales(self._first, self._log)
 
     def to(self, device: torch.device) -> "Coded":
         for name in ("_begun", "_stays", "_first_book", "_free", "_first"):
@@ -177,12 +177,12 @@ class Coded:
         return self
 
 
-def scaled(first: torch.Tensor, log: torch.Tensor) -> torch.Tensor:
+def move_scales(first: torch.Tensor, log: torch.Tensor) -> torch.Tensor:
     """Scales that have moved by a logarithm."""
     return first * torch.exp((log * LOG_UNIT).clamp(-_MOST_LOG, _MOST_LOG))
 
 
-def held_as_codes(
+def round_to_codes(
     value: torch.Tensor,
     scales: torch.Tensor,
     zero: torch.Tensor,
@@ -196,7 +196,7 @@ def held_as_codes(
         along = [-1 if place == axis else 1 for place in range(value.ndim)]
         steps = scales if axis is None else scales.reshape(along)
         points = zero if axis is None else zero.reshape(along)
-        return (rounded(value / steps + points).clamp(*limits) - points) * steps
+        return (round_straight_through(value / steps + points).clamp(*limits) - points) * steps
     if axis is None:
         return torch._fake_quantize_learnable_per_tensor_affine(  # type: ignore[attr-defined]
             value, scales, zero, *limits, 1.0
@@ -206,13 +206,13 @@ def held_as_codes(
     )
 
 
-def rounded(value: torch.Tensor) -> torch.Tensor:
-    """The nearest whole numbers; the gradient passes as if nothing were done."""
+def round_straight_through(value: torch.Tensor) -> torch.Tensor:
+    """The nearest whole numbers; the gradient passes unrounded."""
     return value + (value.round() - value).detach()
 
 
 def unit_of(values: Array, axis: int) -> Array:
-    """The size of the weights of each channel, ready to be multiplied with them."""
+    """The size of the weights of each channel, in a shape that can be multiplied with them."""
     rows = rows_of(values, axis).astype(np.float64)
     counts = np.maximum((rows != 0).sum(axis=1), 1)
     sizes = np.sqrt((rows * rows).sum(axis=1) / counts)

@@ -1,5 +1,6 @@
-"""The normalisation of a backbone, where nobody states it: the one with the most telling
-embeddings."""
+"""The normalisation of a backbone, where it is not stated: the one whose embeddings separate the
+classes best.
+"""
 
 from dataclasses import replace
 
@@ -33,11 +34,11 @@ from litesmith.units import percent_text, plain
 _MOST_TRIED, _LEAST_TRIED, _MOST_MACS = 160, 40, 100e9
 _STRENGTHS, _FOLDS = (1.0, 0.1), 4
 
-# A best normalisation with a smaller lead than this is only a hunch.
+# The smallest lead with which the best normalisation counts as sure.
 _CLEARLY = 0.03
 
 
-def settled(
+def settle_norm(
     found: Labelled, model: Model, given: Preparation, whole: Model
 ) -> tuple[Labelled, tuple[str, ...]]:
     """The data with a complete preparation, and the decisions made for the user.
@@ -47,13 +48,13 @@ def settled(
     """
     if given.is_chosen or not _are_images(found, model):
         return found, ()
-    told = from_model(model, 0)
-    notes = told.notes if told is not None else ()
-    if told is None or not told.preparation.is_chosen:
-        told = _chosen(found, model) if _is_mute(whole) else _guessed(found, whole)
-        notes = (*notes, *told.notes)
+    choice = from_model(model, 0)
+    notes = choice.notes if choice is not None else ()
+    if choice is None or not choice.preparation.is_chosen:
+        choice = _best_norm(found, model) if _is_mute(whole) else _most_certain_norm(found, whole)
+        notes = (*notes, *choice.notes)
     data = found.data
-    made = with_norm(data.preparation, told.preparation)
+    made = with_norm(data.preparation, choice.preparation)
     return replace(found, data=replace(data, preparation=made)), notes
 
 
@@ -63,9 +64,9 @@ def _is_mute(whole: Model) -> bool:
     return not outputs or not ends_in_softmax(whole.main, outputs[0])
 
 
-def _guessed(found: Labelled, whole: Model) -> Choice:
+def _most_certain_norm(found: Labelled, whole: Model) -> Choice:
     """The normalisation with which a classifier is most certain, whatever its classes are."""
-    some = _some(found, tried_count(whole))
+    some = _pick_items(found, tried_count(whole))
     pixels = [arrays[0] for arrays, _ in in_parallel(found.data.rows.read, some)]
     return guess(whole, TriedItems(pixels, None), (0,))
 
@@ -76,14 +77,14 @@ def _are_images(found: Labelled, model: Model) -> bool:
     return len(arrays) == 1 and is_real(tensor) and are_pixels(tensor, arrays[0])
 
 
-def _chosen(found: Labelled, model: Model) -> Choice:
+def _best_norm(found: Labelled, model: Model) -> Choice:
     """The normalisation with the best head on some of the items."""
     tensor = model.main.inputs[0]
     wanted = picture(tensor)
     assert wanted is not None
     macs = sum(op_macs(op) or 0 for op in model.main.ops)
     affordable = int(_MOST_MACS / max(macs, 1))
-    some = _some(found, min(_MOST_TRIED, max(_LEAST_TRIED, affordable)))
+    some = _pick_items(found, min(_MOST_TRIED, max(_LEAST_TRIED, affordable)))
     pixels = [arrays[0] for arrays, _ in in_parallel(found.data.rows.read, some)]
     labels = found.data.rows.classes
     assert labels is not None
@@ -95,11 +96,11 @@ def _chosen(found: Labelled, model: Model) -> Choice:
         examples = examples_of(items, len(found.names))
         tried = judged(examples, folds_of(items, _FOLDS), _STRENGTHS)
         scores[name] = min(tried, key=lambda one: one.loss)
-    return _told(scores, len(some), plain(tensor.name))
+    return _describe_choice(scores, len(some), plain(tensor.name))
 
 
-def _some(found: Labelled, count: int) -> list[int]:
-    """Some items, equally many of every class, chosen by their contents."""
+def _pick_items(found: Labelled, count: int) -> list[int]:
+    """Picks some items, equally many of every class, by their contents."""
     each = max(2, count // len(found.names))
     by_class: dict[int, list[tuple[str, int]]] = {}
     data = found.data
@@ -114,7 +115,7 @@ def _features(model: Model, pixels: list[Array], name: str) -> Array:
     return np.nan_to_num(np.concatenate(list(answers)).astype(np.float64))
 
 
-def _told(scores: dict[str, CrossValidated], count: int, name: str) -> Choice:
+def _describe_choice(scores: dict[str, CrossValidated], count: int, name: str) -> Choice:
     order = sorted(scores, key=lambda one: scores[one].loss)
     best, *others = order
     shown = ", ".join(f"{one} {percent_text(scores[one].accuracy)}" for one in order[:3])

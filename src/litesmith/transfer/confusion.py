@@ -1,4 +1,4 @@
-"""Which classes a classifier confuses: every class against every other, and its worst mistakes."""
+"""Which classes a classifier confuses: counts for every pair of classes, and its worst mistakes."""
 
 import base64
 import io
@@ -20,7 +20,7 @@ from litesmith.data.sample_splits import row_groups
 from litesmith.data.samples import Sample, are_pixels
 from litesmith.ir.types import Array
 from litesmith.run.session import Source
-from litesmith.tasks.sound import USUAL_BANDS, Features, featured
+from litesmith.tasks.sound import USUAL_BANDS, Features, compute_features
 from litesmith.tasks.task import Words
 from litesmith.transfer.head import Tell, answer_rows
 from litesmith.transfer.labelled_data import Labelled
@@ -46,11 +46,11 @@ class DecidingWord(NamedTuple):
 
 @dataclass(frozen=True)
 class Mistake:
-    """An item that was taken for another class.
+    """An item that the model put into a wrong class.
 
     confidence  the probability that the model gave to its answer
     words       the words of a text, each with its effect
-    thumbnail   a small JPEG as base64, for a clip its spectrogram; "" where the item is neither
+    thumbnail   a small JPEG as base64, for a clip its spectrogram; "" for other items
     """
 
     name: str
@@ -63,7 +63,7 @@ class Mistake:
 
 @dataclass(frozen=True, eq=False)
 class Confusion:
-    """A classifier on data from which it did not learn.
+    """The answers of a classifier on data that it did not learn from.
 
     chances  the probability of each class: (items, classes)
     labels   the class of each item
@@ -78,7 +78,7 @@ class Confusion:
 
     @property
     def right(self) -> Array:
-        """1 for every item that is right; less where several classes are equally likely."""
+        """1 for every right answer; less where several classes are equally likely."""
         return credit(self.chances, self.labels)
 
     @property
@@ -94,7 +94,7 @@ class Confusion:
 
     @property
     def table(self) -> Array:
-        """How many items of each class (rows) were taken for which (columns)."""
+        """The number of items of each class (rows) for each answer (columns)."""
         count = len(self.names)
         flat = self.labels * count + self.chances.argmax(axis=1)
         return np.bincount(flat, minlength=count * count).reshape(count, count)
@@ -152,7 +152,9 @@ def _with_words(
 def _deciding_words(
     model: Source, words: Words, place: int, names: Sequence[str], said: str
 ) -> tuple[DecidingWord, ...]:
-    """The loss in a class's probability when each word of a text is left out."""
+    """The words with the largest effect: how much the probability of a class falls when each is
+    left out.
+    """
     text = words.texts[place].split()[:_MOST_WORDS]
     variants = [text, *(text[:n] + text[n + 1 :] for n in range(len(text)))]
     samples = [
@@ -164,7 +166,7 @@ def _deciding_words(
 
 
 def _thumbnail(found: Labelled, row: int) -> str:
-    """A small picture of an item, for a clip its spectrogram; "" where the item is neither."""
+    """A small picture of an item, for a clip its spectrogram; "" for other items."""
     tensor = found.data.model.main.inputs[0]
     arrays, _ = found.data.rows.read(found.data.chosen[row])
     wanted = picture(tensor)
@@ -185,7 +187,7 @@ def _spectrogram(values: Array, found: Labelled) -> Array:
     top."""
     if waveform(found.data.model.main.inputs[0]):
         rate, _ = rate_of(found.data.model, found.data.preparation)
-        loud = featured(
+        loud = compute_features(
             values.reshape(-1).astype(np.float64), rate, Features("logmel", USUAL_BANDS)
         )
     else:

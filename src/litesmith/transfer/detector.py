@@ -36,18 +36,18 @@ def build_detector(
     boxes: list[Tensor] = []
     scores: list[Tensor] = []
     for place, value in enumerate(merged):
-        told = head.separable(head.separable(value, f"{place}/mix"), f"{place}/tower")
-        boxes.append(_rows(head, told, 4, f"{place}/box", 0.0))
+        features = head.separable(head.separable(value, f"{place}/mix"), f"{place}/tower")
+        boxes.append(_rows(head, features, 4, f"{place}/box", 0.0))
         first = -np.log(1 / _FIRST_CHANCE - 1)
-        scores.append(_rows(head, told, classes, f"{place}/class", float(first)))
+        scores.append(_rows(head, features, classes, f"{place}/class", float(first)))
     return head.finish(head.join(boxes, "boxes"), head.join(scores, "logits"))
 
 
 def _rows(head: HeadBuilder, value: Tensor, wide: int, name: str, bias: float) -> Tensor:
     """The predictions of each place, one row per place."""
-    told = head.conv(value, wide, name, last=bias)
-    places = told.shape[1] * told.shape[2]
-    return head.reshape(told, [1, places, wide], f"{name}/rows")
+    predictions = head.conv(value, wide, name, last=bias)
+    places = predictions.shape[1] * predictions.shape[2]
+    return head.reshape(predictions, [1, places, wide], f"{name}/rows")
 
 
 def finish_detector(model: Model, strides: Sequence[int], *, raw: bool) -> Model:
@@ -57,16 +57,18 @@ def finish_detector(model: Model, strides: Sequence[int], *, raw: bool) -> Model
     b = Builder()
     b.inputs[:], b.ops[:] = model.main.inputs, model.main.ops
     scores = b.op("LOGISTIC", logits, name="scores")
-    outputs = (codes, scores) if raw else _chosen(b, codes, scores, input_size(model), strides)
+    outputs = (
+        (codes, scores) if raw else _select_boxes(b, codes, scores, input_size(model), strides)
+    )
     graph = regraph(model.main, ops=b.ops, outputs=outputs)
     names = ("boxes", "scores") if raw else ("boxes", "classes", "scores", "count")
     given = tuple((tensor.name, tensor) for tensor in graph.inputs)
-    told = tuple(zip(names, outputs, strict=True))
-    signature = Signature("serving_default", 0, given, told)
+    signature_outputs = tuple(zip(names, outputs, strict=True))
+    signature = Signature("serving_default", 0, given, signature_outputs)
     return replace(with_graphs(model, (graph,)), signatures=(signature,))
 
 
-def _chosen(
+def _select_boxes(
     b: Builder, codes: Tensor, scores: Tensor, size: tuple[int, int], strides: Sequence[int]
 ) -> tuple[Tensor, ...]:
     """TFLite_Detection_PostProcess: boxes, classes, scores and their number."""

@@ -1,4 +1,6 @@
-"""The embedding of a network, the vector behind which its head names classes: found and cut out."""
+"""The embedding of a network, which is the vector before the layers that name classes: finding it,
+and cutting the model there.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -34,8 +36,8 @@ def embedding_of(model: Model, at: str = "") -> Embedding:
     """The vector before a model's head, or the tensor of this name or index; raises BadInput with
     the candidates where there is none."""
     if at:
-        return Embedding(_named(model, at), phrase("as asked for with --at"))
-    found = _found(model)
+        return Embedding(_find_named(model, at), phrase("as asked for with --at"))
+    found = _find_embedding(model)
     if found is not None:
         return found
     listed = "; ".join(_text(model, t) for t in candidates(model)) or phrase("there is none")
@@ -58,7 +60,7 @@ def candidates(model: Model) -> list[Tensor]:
     return list(kept.values())[:_LISTED]
 
 
-def cut(model: Model, tensor: Tensor) -> Model:
+def cut_at(model: Model, tensor: Tensor) -> Model:
     """The model up to a tensor, with a vector for each item: later ops and the names of the classes
     are gone; the preparation of images stays."""
     graph = model.main
@@ -75,15 +77,17 @@ def cut(model: Model, tensor: Tensor) -> Model:
     return replace(with_graphs(model, (made, *others)), signatures=signatures)
 
 
-def headed(model: Model, ops: Sequence[Op], output: Tensor) -> Model:
+def add_head(model: Model, ops: Sequence[Op], output: Tensor) -> Model:
     """A cut model with further ops on its embedding, the last of which makes the output."""
     graph = regraph(model.main, ops=[*model.main.ops, *ops], outputs=[output])
     signatures = tuple(replace(s, outputs=((output.name, output),)) for s in model.signatures)
     return replace(with_graphs(model, (graph, *model.graphs[1:])), signatures=signatures)
 
 
-def batched(graph: Graph, shape: Sequence[int]) -> tuple[int, ...] | None:
-    """A shape with its first dimension marked as free where that of the input is."""
+def free_batch(graph: Graph, shape: Sequence[int]) -> tuple[int, ...] | None:
+    """The shape with its first dimension free where the first dimension of the input is; None where
+    it is not.
+    """
     marks = graph.inputs[0].dynamic
     return (-1, *shape[1:]) if marks and marks[0] == -1 else None
 
@@ -98,7 +102,7 @@ def constant(name: str, values: Array) -> Tensor:
 # Finding it.
 
 
-def _found(model: Model) -> Embedding | None:
+def _find_embedding(model: Model) -> Embedding | None:
     graph = model.main
     makers = {made: op for op in graph.ops for made in op.outputs}
     for output in graph.outputs:
@@ -116,11 +120,11 @@ def _before_head(model: Model, makers: Mapping[Tensor, Op], output: Tensor) -> E
     """Goes back from an output past the layers that name classes; None where that leads to no
     vector."""
     items = batch_of(model) or 1
-    tensor, op = _moved_from(makers, output)
+    tensor, op = _trace_to_source(makers, output)
     names_classes = op is not None and OPS[op.kind].makes_probabilities
     if op is not None and names_classes:
         assert op.inputs[0] is not None
-        tensor, op = _moved_from(makers, op.inputs[0])
+        tensor, op = _trace_to_source(makers, op.inputs[0])
     if not _is_vector(tensor, items):
         return None
     if op is not None and _is_head(op) and (names_classes or _is_last(model, op)):
@@ -145,16 +149,16 @@ def _before_pool(makers: Mapping[Tensor, Op], pool: Op) -> Embedding | None:
     return Embedding(maker.inputs[0], phrase("the average over the map before the classifier"))
 
 
-def _moved_from(makers: Mapping[Tensor, Op], tensor: Tensor) -> tuple[Tensor, Op | None]:
-    """The tensor in which these numbers were computed, and the op that computed them."""
+def _trace_to_source(makers: Mapping[Tensor, Op], tensor: Tensor) -> tuple[Tensor, Op | None]:
+    """The tensor where these numbers were first computed, and the op that computed them."""
     op = makers.get(tensor)
-    while op is not None and _passes_on(op) and op.inputs[0] is not None:
+    while op is not None and _only_copies(op) and op.inputs[0] is not None:
         tensor = op.inputs[0]
         op = makers.get(tensor)
     return tensor, op
 
 
-def _passes_on(op: Op) -> bool:
+def _only_copies(op: Op) -> bool:
     """True where an op only stores the same numbers in another way."""
     return OPS[op.kind].reshapes or OPS[op.kind].rescales
 
@@ -198,7 +202,7 @@ def _usable(tensor: Tensor) -> bool:
 # A tensor of the user's.
 
 
-def _named(model: Model, at: str) -> Tensor:
+def _find_named(model: Model, at: str) -> Tensor:
     graph = model.main
     made = [t for op in graph.ops for t in op.outputs]
     found = [t for t in made if at in (t.name, plain(t.name))]
@@ -250,7 +254,7 @@ def _as_vector(graph: Graph, tensor: Tensor, items: int) -> tuple[list[Op], Tens
     shape = (items, tensor.shape[-1])
     if tensor.shape == shape:
         return [], tensor
-    free = batched(graph, shape)
+    free = free_batch(graph, shape)
     vector = Tensor(f"{tensor.name}/vector", shape, dynamic=free)
     if _is_vector(tensor, items):
         sizes = (-1, shape[1]) if free else shape

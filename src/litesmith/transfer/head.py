@@ -25,7 +25,7 @@ from litesmith.numeric.softmax_regression import (
     solve,
 )
 from litesmith.run.session import Source
-from litesmith.transfer.embedding import batched, constant, headed
+from litesmith.transfer.embedding import add_head, constant, free_batch
 from litesmith.transfer.labelled_data import FEWEST
 
 # Reports the number of finished items, and the total.
@@ -34,8 +34,7 @@ Tell = Callable[[int, int], None]
 
 @dataclass(frozen=True, eq=False)
 class Embedded:
-    """Items as a head sees them, ordered by their contents, so that the order of the files changes
-    nothing.
+    """Items as a head sees them, in the order of their contents, whatever the order of the files.
 
     features  one row per item: (items, features)
     labels    the class of each item
@@ -49,7 +48,7 @@ class Embedded:
     places: Array
 
     def at(self, rows: Sequence[int] | Array) -> "Embedded":
-        """Some of them."""
+        """The items of these rows."""
         index: NDArray[np.intp] = np.asarray(rows, np.intp)
         places: list[int] = index.tolist()
         return Embedded(
@@ -103,8 +102,8 @@ def _first_answer(sample: Sample, answers: Sequence[Outputs]) -> Array:
     return answers[0][0].copy()
 
 
-# The number of folds in which each strength is judged; a single fold is used where the product of
-# items, features and classes exceeds the second number.
+# The number of folds for judging each strength; one fold suffices where the product of items,
+# features and classes exceeds the second number.
 _FOLDS, _MOST_PRODUCTS = 5, 300_000_000
 
 OUTPUT = "probability"
@@ -114,7 +113,7 @@ OUTPUT = "probability"
 class Head:
     """A solved head.
 
-    tried     the compared strengths of its penalty, judged on items it was not solved on
+    tried     the compared strengths of the penalty, each judged on items kept out of its solution
     strength  the chosen strength
     """
 
@@ -153,7 +152,7 @@ def with_head(model: Model, linear: Linear) -> Model:
     """A cut model with a head on its embedding: FULLY_CONNECTED and SOFTMAX."""
     vector = model.main.outputs[0]
     shape = (vector.shape[0], len(linear.bias))
-    free = batched(model.main, shape)
+    free = free_batch(model.main, shape)
     scores = Tensor("scores", shape, dynamic=free)
     chances = Tensor(OUTPUT, shape, dynamic=free)
     weight, bias = (
@@ -164,7 +163,7 @@ def with_head(model: Model, linear: Linear) -> Model:
         _op("FULLY_CONNECTED", (vector, weight, bias), scores),
         _op("SOFTMAX", (scores,), chances),
     )
-    return headed(model, ops, chances)
+    return add_head(model, ops, chances)
 
 
 def _op(kind: str, inputs: tuple[Tensor, ...], output: Tensor) -> Op:

@@ -59,8 +59,9 @@ class Labelled:
 
 
 class Sources(NamedTuple):
-    """The data to learn from, and the data to prove the result on; None where that is a part of the
-    first."""
+    """The data to learn from, and the data to prove the result on; None where a part of the first
+    serves for the proof.
+    """
 
     learned: Given
     proof: Given | None
@@ -97,16 +98,16 @@ def open_labelled(
     source: Given, model: Model, preparation: Preparation, samples: int | None = None
 ) -> Labelled:
     """Opens data with classes of its own; raises BadInput where there is nothing to distinguish."""
-    opened = _opened(source, model, preparation, samples)
+    opened = _open_with_classes(source, model, preparation, samples)
     names = _names(opened)
     numbers = {name: place for place, name in enumerate(names)}
-    found = _numbered(opened, numbers)
+    found = _renumber(opened, numbers)
     empty = sorted({*_folders(opened.source)} - {*names})
     if empty:
-        told = phrase(
+        note = phrase(
             "{listed_names}: no images in it, so that it is no class", listed_names(empty)
         )
-        found = replace(found, notes=(*found.notes, told))
+        found = replace(found, notes=(*found.notes, note))
     made = Labelled(found, names)
     _refuse_few(made, samples)
     label_lines(names)
@@ -117,7 +118,7 @@ def open_beside(
     source: Given, model: Model, beside: Labelled, samples: int | None = None
 ) -> Labelled:
     """Opens other data of the same classes, prepared in the same way."""
-    opened = _opened(source, model, beside.data.preparation, samples)
+    opened = _open_with_classes(source, model, beside.data.preparation, samples)
     numbers = {label_line(name).casefold(): place for place, name in enumerate(beside.names)}
     names = _names(opened)
     strange = [name for name in names if label_line(name).casefold() not in numbers]
@@ -131,18 +132,18 @@ def open_beside(
             listed_names(beside.names),
         )
     own = {name: numbers[label_line(name).casefold()] for name in names}
-    return Labelled(_numbered(opened, own), beside.names)
+    return Labelled(_renumber(opened, own), beside.names)
 
 
-def _opened(
+def _open_with_classes(
     source: Given, model: Model, preparation: Preparation, samples: int | None
 ) -> OpenedSamples:
-    asked = replace(preparation, label_offset=0)
+    without_offset = replace(preparation, label_offset=0)
     if is_path(source) and _is_table(Path(source)) and token_inputs(model):
-        names = class_labels(Path(source))  # the model's classes are to be these
+        names = class_labels(Path(source))  # these classes replace the model's own
         model = describe(model, (), names, words=vocabulary_file(model)) if names else model
-        asked = replace(asked, task="text")
-    data = open_data(source, model, preparation=asked, samples=samples, resizes=True)
+        without_offset = replace(without_offset, task="text")
+    data = open_data(source, model, preparation=without_offset, samples=samples, resizes=True)
     stored = data.items.stored
     if stored is None:
         raise BadInput(
@@ -178,7 +179,7 @@ def _numbers(data: OpenedSamples) -> list[int]:
     return data.rows.classes[list(data.chosen)].tolist()
 
 
-def _numbered(data: OpenedSamples, numbers: dict[str, int]) -> OpenedSamples:
+def _renumber(data: OpenedSamples, numbers: dict[str, int]) -> OpenedSamples:
     """The data with other class numbers, assigned by name."""
     assert data.rows.classes is not None
     classes = np.full(len(data.rows.classes), -1, np.int64)
@@ -236,7 +237,7 @@ def listed_names(names: Sequence[str]) -> str:
     return phrase("{shown} and {count} more", shown, total_text(more)) if more > 0 else shown
 
 
-def parted(found: Labelled, share: float) -> tuple[Labelled, Labelled]:
+def split_by_class(found: Labelled, share: float) -> tuple[Labelled, Labelled]:
     """Splits the items into those to learn from and those to judge by: the same share of every
     class, chosen by the items' contents. Items of one group, such as copies, stay together, even
     across classes."""
@@ -275,7 +276,7 @@ def _group_names(found: Labelled) -> list[str]:
 
 
 def ambiguous(found: Labelled) -> tuple[str, ...]:
-    """Notes on items that are in several classes."""
+    """Notes on items that occur in several classes."""
     labels: dict[str, set[int]] = {}
     for digest, label in zip(found.data.digests, found.labels.tolist(), strict=True):
         labels.setdefault(digest, set()).add(label)

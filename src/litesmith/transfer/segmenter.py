@@ -20,13 +20,13 @@ def build_segmenter(
     pixel (1, height, width, classes), from the finest map, to which the coarser ones are added."""
     head = HeadBuilder(backbone, maps, np.random.default_rng(seed))
     merged = head.merge_down([head.lateral(one) for one in maps])
-    told = head.separable(head.separable(merged[0], "mix"), "tower")
-    scores = head.conv(told, classes, "class", last=0.0)
+    features = head.separable(head.separable(merged[0], "mix"), "tower")
+    scores = head.conv(features, classes, "class", last=0.0)
     return head.finish(head.enlarge(scores, input_size(backbone), "scores"))
 
 
 def finish_segmenter(model: Model) -> Model:
     """The model as it is shipped."""
     given = tuple((tensor.name, tensor) for tensor in model.main.inputs)
-    told = (("scores", model.main.outputs[0]),)
-    return replace(model, signatures=(Signature("serving_default", 0, given, told),))
+    signature_outputs = (("scores", model.main.outputs[0]),)
+    return replace(model, signatures=(Signature("serving_default", 0, given, signature_outputs),))

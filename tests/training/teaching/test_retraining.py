@@ -62,7 +62,7 @@ def test_a_classifier_loses_its_head(place: Path) -> None:
 def test_the_file_gives_the_scores_that_were_solved(place: Path) -> None:
     found = retrained(place)
     model = backbone()
-    features = cut(model, embedding_of(model).tensor)
+    features = cut_at(model, embedding_of(model).tensor)
     rows = rows_of(features, found.proof.data)
     assert found.head is not None
     expected = np.exp(log_chances(found.head.linear.scores(rows)))

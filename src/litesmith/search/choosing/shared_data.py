@@ -30,7 +30,7 @@ from litesmith.tflite.read_metadata import metadata
 from litesmith.training.teaching.retrain_request import HELD_OUT, RetrainRequest
 from litesmith.training.teaching.retraining import teach_classes
 from litesmith.transfer.embedding import embedding_of
-from litesmith.transfer.labelled_data import open_beside, open_labelled, parted, sources_of
+from litesmith.transfer.labelled_data import open_beside, open_labelled, sources_of, split_by_class
 from litesmith.units import plain, total_text
 
 # Calibration samples are not scored.
@@ -269,7 +269,7 @@ class LessonData(NamedTuple):
         asked = self.source.preparation if preparation is None else preparation
         found = open_labelled(given, candidate.model, asked, self.source.samples)
         if proof is None:
-            learned, beside = parted(found, 1 / HELD_OUT)
+            learned, beside = split_by_class(found, 1 / HELD_OUT)
         else:
             beside = open_beside(proof, candidate.model, found)
             known = {*beside.data.digests}

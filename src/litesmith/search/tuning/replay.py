@@ -19,7 +19,7 @@ from litesmith.passes.core import recipe as recipes
 from litesmith.passes.core.step import Change, Context
 from litesmith.search.trial.data_split import split
 from litesmith.tflite.file import digest, load
-from litesmith.training.recipe_context import later_rounding, training_context, trainings
+from litesmith.training.recipe_context import lazy_rounding, training_context, trainings
 from litesmith.training.settings import Training
 from litesmith.type_guards import is_path
 from litesmith.units import plain
@@ -150,7 +150,7 @@ def _context(
         )
     if found.training is None or not trainings(recipe):
         context = context_of(take_some(part, CALIBRATION_SAMPLES))
-        return replace(context, learn=later_rounding())
+        return replace(context, learn=lazy_rounding())
     return training_context(model, part, recipe, found.training)
 
 

@@ -56,7 +56,7 @@ from litesmith.timing.latency import Rule
 from litesmith.timing.memory import peak_bytes
 from litesmith.timing.statistics import UNCLEAR
 from litesmith.timing.turns import Contender
-from litesmith.training.recipe_context import later_rounding, training_context, trainings
+from litesmith.training.recipe_context import lazy_rounding, training_context, trainings
 from litesmith.training.settings import TrainingRecord, Watch
 from litesmith.workers.engine import Engine, Lost
 
@@ -373,7 +373,7 @@ class TuneTrials:
         training."""
         if not trainings(recipe) or self.goal.training is None:
             context = context_of(self._few, progress=self.progress)
-            return replace(context, learn=later_rounding())
+            return replace(context, learn=lazy_rounding())
         place = self.folder.training(name, self._key(recipes.text_of(recipe), CANDIDATE))
         record = TrainingRecord(place, resume=True)
         data, training = self.split.calibration, self.goal.training
@@ -489,7 +489,7 @@ def build(recipe: str, given: tuple[Pieces], content: Content) -> Built:
     """Runs on a worker: applies a recipe and examines the result. Several workers observe the data,
     where it comes in several pieces."""
     data, model = join_pieces(given[0]), load_content(content)
-    context = replace(context_of(data.few, spread=data.spread), learn=later_rounding())
+    context = replace(context_of(data.few, spread=data.spread), learn=lazy_rounding())
     change = recipes.apply(model, recipes.parse(recipe), context)
     check(change.model)
     made = np.frombuffer(to_bytes(change.model), np.uint8)

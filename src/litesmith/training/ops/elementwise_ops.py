@@ -32,7 +32,7 @@ def options_of(op: Op) -> Record:
     return options_or_defaults(op.kind, op.options)
 
 
-def activated(op: Op, result: torch.Tensor) -> torch.Tensor:
+def apply_activation(op: Op, result: torch.Tensor) -> torch.Tensor:
     """The result after the activation that the op's options name."""
     options = op.options
     if options is None or "fused_activation_function" not in options:
@@ -66,13 +66,13 @@ def unary(compute: Unary) -> TorchOp:
 
 def binary(compute: Binary) -> TorchOp:
     def two(op: Op, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        return activated(op, compute(x, y))
+        return apply_activation(op, compute(x, y))
 
     return two
 
 
 def compared(compute: Binary) -> TorchOp:
-    """Truths, which have no gradient."""
+    """Makes an op with boolean results, which have no gradient."""
 
     def truths(op: Op, x: torch.Tensor, y: torch.Tensor) -> Array:
         return numbers(compute(x, y))
@@ -84,8 +84,8 @@ def reducer(fold: Fold) -> TorchOp:
     """Axes may be negative or repeated."""
 
     def reduce(op: Op, x: torch.Tensor, axes: Array) -> torch.Tensor:
-        gone = sorted({from_front(axis, x.ndim) for axis in integers(axes)})
-        return fold(x, gone, bool(options_of(op)["keep_dims"])) if gone else x
+        axes_to_reduce = sorted({from_front(axis, x.ndim) for axis in integers(axes)})
+        return fold(x, axes_to_reduce, bool(options_of(op)["keep_dims"])) if axes_to_reduce else x
 
     return reduce
 
@@ -126,7 +126,7 @@ def softmax(op: Op, x: torch.Tensor) -> torch.Tensor:
 
 
 def l2_normalize(op: Op, x: torch.Tensor) -> torch.Tensor:
-    return activated(op, x / x.square().sum(-1, keepdim=True).sqrt().clamp_min(1e-6))
+    return apply_activation(op, x / x.square().sum(-1, keepdim=True).sqrt().clamp_min(1e-6))
 
 
 def local_response(op: Op, x: torch.Tensor) -> torch.Tensor:

@@ -17,7 +17,7 @@ from torch.nn import functional
 from litesmith.ir.types import Array, Op, Record
 from litesmith.ir.window import Slide, pads, slides
 from litesmith.numeric.arrays import integers
-from litesmith.training.ops.elementwise_ops import TorchOp, activated, options_of
+from litesmith.training.ops.elementwise_ops import TorchOp, apply_activation, options_of
 
 
 def _channels_first(x: torch.Tensor) -> torch.Tensor:
@@ -34,8 +34,8 @@ def _amounts(padding: str, sizes: Sequence[int], moves: Sequence[Slide]) -> list
     return [pads(padding, size, move) for size, move in zip(sizes, moves, strict=True)]
 
 
-def _padded(x: torch.Tensor, amounts: Sequence[tuple[int, int]], fill: float = 0) -> torch.Tensor:
-    """Padding of the last dimensions, the outermost of them first."""
+def _pad(x: torch.Tensor, amounts: Sequence[tuple[int, int]], fill: float = 0) -> torch.Tensor:
+    """Pads the last dimensions; `amounts` names the outermost of them first."""
     flat = [amount for pair in reversed(amounts) for amount in pair]
     return functional.pad(x, flat, value=fill) if any(flat) else x
 
@@ -45,7 +45,7 @@ def _even(amounts: Sequence[tuple[int, int]]) -> list[int] | None:
     return [a for a, _ in amounts] if all(a == b for a, b in amounts) else None
 
 
-def _convolved(
+def _convolve(
     op: Op, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None
 ) -> torch.Tensor:
     """Weight (out, in of a group, *window): (batch, *sizes, channels) -> the same."""
@@ -54,13 +54,13 @@ def _convolved(
     amounts = _amounts(options.word("padding"), x.shape[1:-1], moves)
     view, even = _channels_first(x), _even(amounts)
     if even is None:
-        view, even = _padded(view, amounts), [0] * len(moves)
+        view, even = _pad(view, amounts), [0] * len(moves)
     convolve = functional.conv2d if len(moves) == 2 else functional.conv3d
     strides, dilations = [m.stride for m in moves], [m.dilation for m in moves]
     groups = x.shape[-1] // weight.shape[1]
     bias = None if bias is None else bias.reshape(-1)
     result = convolve(view, weight, bias, strides, even, dilations, groups)
-    return _channels_last(activated(op, result))
+    return _channels_last(apply_activation(op, result))
 
 
 def convolution(*order: int) -> TorchOp:
@@ -69,7 +69,7 @@ def convolution(*order: int) -> TorchOp:
     def convolve(
         op: Op, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None
     ) -> torch.Tensor:
-        return _convolved(op, x, weight.permute(order), bias)
+        return _convolve(op, x, weight.permute(order), bias)
 
     return convolve
 
@@ -101,8 +101,8 @@ def _spread(
     before = [a for a, _ in _amounts(options.word("padding"), sizes, moves)]
     # Places that no value reached hold zeros; what exceeds the size is cut off.
     cuts = [(-a, a + n - m) for a, n, m in zip(before, sizes, full.shape[2:], strict=True)]
-    result = _channels_last(_padded(full, cuts))
-    return activated(op, result if bias is None else result + bias.reshape(-1))
+    result = _channels_last(_pad(full, cuts))
+    return apply_activation(op, result if bias is None else result + bias.reshape(-1))
 
 
 def _pool_moves(options: Record) -> tuple[Slide, ...]:
@@ -115,21 +115,21 @@ def max_pool(op: Op, x: torch.Tensor) -> torch.Tensor:
     amounts = _amounts(options.word("padding"), x.shape[1:3], moves)
     view, even = _channels_first(x), _even(amounts)
     if even is None:
-        view, even = _padded(view, amounts, -torch.inf), [0, 0]
+        view, even = _pad(view, amounts, -torch.inf), [0, 0]
     windows, strides = [m.window for m in moves], [m.stride for m in moves]
-    return _channels_last(activated(op, functional.max_pool2d(view, windows, strides, even)))
+    return _channels_last(apply_activation(op, functional.max_pool2d(view, windows, strides, even)))
 
 
 def average_pool(op: Op, x: torch.Tensor) -> torch.Tensor:
-    return activated(op, _averaged(op, x))
+    return apply_activation(op, _average_window(op, x))
 
 
 def l2_pool(op: Op, x: torch.Tensor) -> torch.Tensor:
-    return activated(op, _averaged(op, x.square()).sqrt())
+    return apply_activation(op, _average_window(op, x.square()).sqrt())
 
 
-def _averaged(op: Op, x: torch.Tensor) -> torch.Tensor:
-    """Padding does not count."""
+def _average_window(op: Op, x: torch.Tensor) -> torch.Tensor:
+    """The mean of each window; padding does not count."""
     options = options_of(op)
     moves = _pool_moves(options)
     amounts = _amounts(options.word("padding"), x.shape[1:3], moves)
@@ -138,8 +138,8 @@ def _averaged(op: Op, x: torch.Tensor) -> torch.Tensor:
     if even is not None:
         pooled = functional.avg_pool2d(view, windows, strides, even, count_include_pad=False)
         return _channels_last(pooled)
-    ones = _padded(x.new_ones(1, 1, *x.shape[1:3]), amounts)
-    total = functional.avg_pool2d(_padded(view, amounts), windows, strides)
+    ones = _pad(x.new_ones(1, 1, *x.shape[1:3]), amounts)
+    total = functional.avg_pool2d(_pad(view, amounts), windows, strides)
     return _channels_last(total / functional.avg_pool2d(ones, windows, strides))
 
 
@@ -150,7 +150,9 @@ def fully_connected(
     if options.word("weights_format") != "DEFAULT":
         raise ValueError("shuffled weights")
     rows = x if x.shape[-1] == weight.shape[1] and x.ndim == 2 else x.reshape(-1, weight.shape[1])
-    result = activated(op, functional.linear(rows, weight, None if bias is None else bias.view(-1)))
+    result = apply_activation(
+        op, functional.linear(rows, weight, None if bias is None else bias.view(-1))
+    )
     return result.reshape(*x.shape[:-1], -1) if options["keep_num_dims"] else result
 
 
@@ -176,8 +178,8 @@ def _ratio(size: int, wanted: int, options: Record) -> np.float32:
     return np.float32(size) / np.float32(wanted)
 
 
-def _blended(x: torch.Tensor, axis: int, wanted: int, options: Record) -> torch.Tensor:
-    """Linear interpolation along one dimension, with places in float32 as the runtime has them."""
+def _interpolate(x: torch.Tensor, axis: int, wanted: int, options: Record) -> torch.Tensor:
+    """Linear interpolation along one dimension; positions are float32, as in the runtime."""
     size = x.shape[axis]
     ratio = _ratio(size, wanted, options)
     places = np.arange(wanted, dtype=np.float32)
@@ -197,7 +199,7 @@ def _blended(x: torch.Tensor, axis: int, wanted: int, options: Record) -> torch.
 
 def resize_bilinear(op: Op, x: torch.Tensor, size: Array) -> torch.Tensor:
     options, (height, width) = options_of(op), integers(size)
-    return _blended(_blended(x, 1, height, options), 2, width, options)
+    return _interpolate(_interpolate(x, 1, height, options), 2, width, options)
 
 
 def resize_nearest(op: Op, x: torch.Tensor, size: Array) -> torch.Tensor:

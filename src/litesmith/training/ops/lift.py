@@ -43,7 +43,7 @@ def _is_batched(op: Op, place: int, value: Value, count: int) -> bool:
     return value.shape[0] == count * tensor.shape[0]
 
 
-def _given(value: Value | None) -> list[int]:
+def _as_integers(value: Value | None) -> list[int]:
     return [] if value is None else list(integers(numbers(value)))
 
 
@@ -53,7 +53,7 @@ def _sizes(sizes: Sequence[int]) -> Value:
 
 def reshape(op: Op, inputs: Inputs, count: int) -> Inputs:
     x, shape = inputs[0], inputs[1] if len(inputs) > 1 else None
-    asked = _given(shape) or list(options_of(op).integers("new_shape"))
+    asked = _as_integers(shape) or list(options_of(op).integers("new_shape"))
     if x is None or not asked or asked[0] == -1:
         return inputs
     if -1 in asked:
@@ -64,7 +64,7 @@ def reshape(op: Op, inputs: Inputs, count: int) -> Inputs:
 
 
 def broadcast_to(op: Op, inputs: Inputs, count: int) -> Inputs:
-    x, asked = inputs[0], _given(inputs[1])
+    x, asked = inputs[0], _as_integers(inputs[1])
     if x is None or len(asked) != len(x.shape) or not _is_batched(op, 0, x, count):
         return inputs
     of_one = op.outputs[0].shape[:1] == (asked[0],)
@@ -74,17 +74,17 @@ def broadcast_to(op: Op, inputs: Inputs, count: int) -> Inputs:
 def slice_(op: Op, inputs: Inputs, count: int) -> Inputs:
     """A cut that keeps the whole first dimension keeps it whole."""
     x, begin, size = inputs
-    sizes, tensor = _given(size), op.inputs[0]
+    sizes, tensor = _as_integers(size), op.inputs[0]
     if x is None or tensor is None or not _is_batched(op, 0, x, count):
         return inputs
-    is_whole = _given(begin)[0] == 0 and sizes[0] == tensor.shape[0]
+    is_whole = _as_integers(begin)[0] == 0 and sizes[0] == tensor.shape[0]
     return [x, begin, _sizes([-1, *sizes[1:]])] if is_whole else inputs
 
 
 def strided_slice(op: Op, inputs: Inputs, count: int) -> Inputs:
     x, begin, end, strides = inputs
     options, tensor = options_of(op), op.inputs[0]
-    first, last, step = (_given(value)[:1] for value in (begin, end, strides))
+    first, last, step = (_as_integers(value)[:1] for value in (begin, end, strides))
     other = ("end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
     if x is None or tensor is None or not first or not _is_batched(op, 0, x, count):
         return inputs
@@ -93,51 +93,54 @@ def strided_slice(op: Op, inputs: Inputs, count: int) -> Inputs:
     starts = first[0] == 0 or options.integer("begin_mask") & 1
     if not starts or step[0] != 1 or last[0] < tensor.shape[0]:
         return inputs
-    return [x, begin, _sizes([x.shape[0], *_given(end)[1:]]), strides]
+    return [x, begin, _sizes([x.shape[0], *_as_integers(end)[1:]]), strides]
 
 
-def joined(op: Op, inputs: Inputs, count: int) -> Inputs:
-    """Repeats inputs that are the same for every sample beside inputs that are not."""
+def repeat_shared(op: Op, inputs: Inputs, count: int) -> Inputs:
+    """Repeats inputs that all samples share, so that they can be joined with inputs of which every
+    sample has its own.
+    """
     sizes = [value.shape[0] for value in inputs if value is not None and value.shape]
     most = max(sizes, default=0)
     return [
-        _repeated(value, count)
+        _repeat(value, count)
         if value is not None and value.shape and value.shape[0] * count == most
         else value
         for value in inputs
     ]
 
 
-def _repeated(value: Value, count: int) -> Value:
+def _repeat(value: Value, count: int) -> Value:
     times = (count, *(1,) * (len(value.shape) - 1))
     return value.repeat(times) if isinstance(value, torch.Tensor) else np.tile(value, times)
 
 
-def as_wide(op: Op, inputs: Inputs, count: int) -> Inputs:
+def widen_inputs(op: Op, inputs: Inputs, count: int) -> Inputs:
     """Adds the missing dimensions to inputs of lower rank, behind the samples' dimension."""
     rank = len(op.outputs[0].shape)
     return [
-        _widened(value, rank, count)
+        _widen(value, rank, count)
         if value is not None and len(value.shape) < rank and _is_batched(op, place, value, count)
         else value
         for place, value in enumerate(inputs)
     ]
 
 
-def _widened(value: Value, rank: int, count: int) -> Value:
+def _widen(value: Value, rank: int, count: int) -> Value:
     lacking = rank - len(value.shape)
     first, *rest = value.shape
     return value.reshape((count, *(1,) * (lacking - 1), first // count, *rest))
 
 
-def reduced(op: Op, inputs: Inputs, count: int) -> Inputs:
-    """A first dimension of one that goes does not take the samples with it: they stand along the
-    next."""
+def keep_samples(op: Op, inputs: Inputs, count: int) -> Inputs:
+    """Keeps the samples apart where an op removes a first dimension of size 1: the samples then lie
+    along the next dimension.
+    """
     x, axes = inputs[0], inputs[1]
     tensor = op.inputs[0]
     if x is None or axes is None or tensor is None or len(tensor.shape) < 2:
         return inputs
-    goes = {axis % len(tensor.shape) for axis in _given(axes)}
+    goes = {axis % len(tensor.shape) for axis in _as_integers(axes)}
     if tensor.shape[0] != 1 or 0 not in goes or 1 in goes or not _is_batched(op, 0, x, count):
         return inputs
     return [x.reshape((1, count * x.shape[1], *x.shape[2:])), axes]
@@ -146,15 +149,16 @@ def reduced(op: Op, inputs: Inputs, count: int) -> Inputs:
 _WIDE = ("ADD", "DIV", "MAXIMUM", "MINIMUM", "MUL", "POW", "SQUARED_DIFFERENCE", "SUB")
 _REDUCED = ("MEAN", "REDUCE_MAX", "REDUCE_MIN", "SUM")
 
-# How ops made for one sample adapt to a batch; whether that is right is tried out.
+# How ops made for one sample adapt to a batch. `Lift` compares each with single runs before it
+# trusts the batch.
 ADAPT: dict[str, Adapt] = {
-    **dict.fromkeys(_WIDE, as_wide),
-    **dict.fromkeys(_REDUCED, reduced),
+    **dict.fromkeys(_WIDE, widen_inputs),
+    **dict.fromkeys(_REDUCED, keep_samples),
     "BROADCAST_TO": broadcast_to,
-    "CONCATENATION": joined,
-    "PACK": joined,
+    "CONCATENATION": repeat_shared,
+    "PACK": repeat_shared,
     "RESHAPE": reshape,
-    "SELECT": joined,
+    "SELECT": repeat_shared,
     "SLICE": slice_,
     "STRIDED_SLICE": strided_slice,
 }
@@ -163,11 +167,12 @@ ADAPT: dict[str, Adapt] = {
 TORCH_OPS: dict[str, TorchOp] = {**EACH, **LAYERS, **RECURRENT, **SHAPE}
 
 
-# Applied to each real result of an op, for example to round it to the steps of its scale.
+# A function applied to each real result of an op, for example to round it to its scale.
 Through = Callable[[Op, Tensor, torch.Tensor], torch.Tensor]
 
 _FLOATS = ("float16", "float32", "float64")
-# A batch and single runs add in another order; as a share of the largest value.
+# The tolerance between a batch and single runs, which add in different orders; a share of the
+# largest value.
 _CLOSE = 1e-4
 _MOST_NAMED = 3
 
@@ -195,7 +200,7 @@ class Lift:
     ops mix values along that axis; these ops run sample by sample within the batch.
 
     frozen  ops that run by their numpy kernels as functions without a gradient, and why
-    apart   ops that run sample by sample; None until a call had several different samples
+    apart   ops that run sample by sample; None until a call has had several different samples
     """
 
     def __init__(self, model: Model, wanted: Sequence[Tensor] | None = None) -> None:
@@ -203,8 +208,8 @@ class Lift:
         self._inputs = graph.inputs
         self._wanted = tuple(graph.outputs if wanted is None else wanted)
         ops = needed_ops(graph.ops, self._wanted, lambda op: False)
-        _refuse(ops, self._wanted)
-        self._calls = _resolved(ops, self._wanted)
+        _refuse_unliftable(ops, self._wanted)
+        self._calls = _resolve(ops, self._wanted)
         self._constants = tuple(_constants(ops, self._wanted))
         self._settings = {t: t.values() for t in self._constants if not is_real(t)}
         self._varying = _varying(graph, ops)
@@ -235,7 +240,7 @@ class Lift:
             self._run(self._sample(values, place, count), constants, through, 1)
             for place in range(count)
         ]
-        return [_joined(parts) for parts in zip(*alone, strict=True)]
+        return [_concatenate(parts) for parts in zip(*alone, strict=True)]
 
     @property
     def _is_one_batch(self) -> bool:
@@ -291,9 +296,9 @@ class Lift:
         if all(_same(sample, samples[0]) for sample in samples):
             return None
         with torch.no_grad():
-            alone = [self._begun(sample, constants) for sample in samples]
-            batch = self._begun(
-                [_stacked(parts) for parts in zip(*samples, strict=True)], constants
+            alone = [self._initial_values(sample, constants) for sample in samples]
+            batch = self._initial_values(
+                [_stack_values(parts) for parts in zip(*samples, strict=True)], constants
             )
             return frozenset(c.op for c in self._calls if not self._agrees(c, alone, batch))
 
@@ -304,17 +309,17 @@ class Lift:
         by one op."""
         for values in alone:
             self._step(call, values, None, 1)
-        wanted = [_stacked([values[t] for values in alone]) for t in call.op.outputs]
+        wanted = [_stack_values([values[t] for values in alone]) for t in call.op.outputs]
         tried = dict(batch)
         try:
             self._step(call, tried, None, len(alone))
         except (CannotApply, RuntimeError):
             agrees = False
         else:
-            found = [tried[t] for t in call.op.outputs]
+            result = [tried[t] for t in call.op.outputs]
             are_sizes = self._sizes.issuperset(call.op.outputs)  # which are those of the batch
-            agrees = are_sizes or all(map(_is_close, found, wanted))
-            wanted = found if agrees else wanted
+            agrees = are_sizes or all(map(_is_close, result, wanted))
+            wanted = result if agrees else wanted
         batch |= zip(call.op.outputs, wanted, strict=True)
         for tensor in call.done:
             for values in (*alone, batch):
@@ -328,7 +333,7 @@ class Lift:
         through: Through | None,
         count: int,
     ) -> list[torch.Tensor]:
-        values = self._begun(inputs, constants)
+        values = self._initial_values(inputs, constants)
         for call in self._calls:
             if count > 1 and self.apart is not None and call.op in self.apart:
                 self._step_apart(call, values, through, count)
@@ -339,11 +344,11 @@ class Lift:
         like = _like(values)
         # Values that do not depend on the inputs are the same for every sample.
         return [
-            _joined([_as_real(values[t], like)] * (1 if t in self._varying else count))
+            _concatenate([_as_real(values[t], like)] * (1 if t in self._varying else count))
             for t in self._wanted
         ]
 
-    def _begun(
+    def _initial_values(
         self, inputs: Sequence[Value], constants: Mapping[Tensor, torch.Tensor]
     ) -> dict[Tensor, Value]:
         values: dict[Tensor, Value] = dict(self._settings)
@@ -377,7 +382,9 @@ class Lift:
             )
             for place in range(count)
         ]
-        self._keep(call, [_stacked(parts) for parts in zip(*alone, strict=True)], values, through)
+        self._keep(
+            call, [_stack_values(parts) for parts in zip(*alone, strict=True)], values, through
+        )
 
     def _keep(
         self,
@@ -426,13 +433,13 @@ def _constants(ops: Sequence[Op], wanted: Sequence[Tensor]) -> Iterator[Tensor]:
 
 
 def _varying(graph: Graph, ops: Sequence[Op]) -> frozenset[Tensor]:
-    """The tensors that depend on the values of the graph's inputs, not only on their sizes."""
-    found = set(graph.inputs)
+    """The tensors that depend on the values of the graph's inputs and not only on their sizes."""
+    varying = set(graph.inputs)
     for op in ops:
         is_size = OPS[op.kind].reads_shape_only
-        if not is_size and any(t in found for t in op.inputs if t is not None):
-            found.update(op.outputs)
-    return frozenset(found)
+        if not is_size and any(t in varying for t in op.inputs if t is not None):
+            varying.update(op.outputs)
+    return frozenset(varying)
 
 
 def _takes_reals(op: Op) -> bool:
@@ -443,8 +450,8 @@ def _is_differentiable(op: Op) -> bool:
     return op.kind in TORCH_OPS and _takes_reals(op)
 
 
-def _refuse(ops: Sequence[Op], wanted: Sequence[Tensor]) -> None:
-    """Raises one line that names what cannot be lifted."""
+def _refuse_unliftable(ops: Sequence[Op], wanted: Sequence[Tensor]) -> None:
+    """Raises one line that names the ops that cannot be lifted."""
     for tensor in wanted:
         if not is_real(tensor):
             raise CannotApply(
@@ -475,7 +482,7 @@ def _problem(op: Op) -> str:
     return ""
 
 
-def _resolved(ops: Sequence[Op], wanted: Sequence[Tensor]) -> tuple[_Call, ...]:
+def _resolve(ops: Sequence[Op], wanted: Sequence[Tensor]) -> tuple[_Call, ...]:
     last = {t: op for op in ops for t in (*op.inputs, *op.outputs) if t is not None}
     ends: dict[Op, list[Tensor]] = {}
     for tensor, op in last.items():
@@ -531,7 +538,7 @@ def _for_each(value: Value, tensor: Tensor, count: int) -> Value:
     """The value of an input; a single number that is given for all samples, once for each."""
     if tensor.shape or len(value.shape) or count == 1:
         return value
-    return _stacked([value] * count)
+    return _stack_values([value] * count)
 
 
 def _part(value: Value, place: int, count: int, rank: int) -> Value:
@@ -549,15 +556,17 @@ def _as_real(value: Value, like: torch.Tensor) -> torch.Tensor:
     return value if isinstance(value, torch.Tensor) else torch.from_numpy(value).to(like)
 
 
-def _joined(parts: Sequence[torch.Tensor]) -> torch.Tensor:
-    """One behind the other along the first dimension; numbers without one get one."""
+def _concatenate(parts: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Concatenates along the first dimension; numbers without one get one."""
     if len(parts) == 1:
         return parts[0]
     return torch.cat(list(parts)) if parts[0].ndim else torch.stack(list(parts))
 
 
-def _stacked(parts: Sequence[Value]) -> Value:
-    """The values of samples one behind the other along the first axis; single numbers get one."""
+def _stack_values(parts: Sequence[Value]) -> Value:
+    """Puts the values of samples one behind the other along the first axis; numbers get a first
+    axis.
+    """
     reals = [part for part in parts if isinstance(part, torch.Tensor)]
     if len(reals) == len(parts):
         return torch.cat(reals) if reals[0].ndim else torch.stack(reals)

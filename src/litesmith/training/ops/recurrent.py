@@ -18,7 +18,7 @@ from litesmith.training.ops.elementwise_ops import ACTIVATIONS, TorchOp, options
 Weight = torch.Tensor | None
 # The runtime adds it to a variance before it divides (kernels/internal/tensor_utils.h).
 _LEAST_VARIANCE = 1e-8
-# Where what the gates of an integer LSTM add up ends: int16 with 12 bits behind the point.
+# The limit of the sums in the gates of an integer LSTM: int16 with 12 fractional bits.
 _MOST_SUM = 8.0
 
 
@@ -31,8 +31,8 @@ class _Gate(NamedTuple):
     bias: torch.Tensor
     norm: Weight
 
-    def opened(self, x: torch.Tensor, cell: torch.Tensor | None) -> torch.Tensor:
-        """What the activation is applied to, given the sum of both products."""
+    def preactivation(self, x: torch.Tensor, cell: torch.Tensor | None) -> torch.Tensor:
+        """The value before the gate's activation, from the sum of both products."""
         if self.peephole is not None and cell is not None:
             x = x + self.peephole * cell
         if self.norm is None:
@@ -72,7 +72,7 @@ def _gate(weights: Sequence[Weight], place: int, peephole: Weight, norm: Weight)
     return _Gate(weight, recurrent, peephole, bias, norm)
 
 
-def _clipped(x: torch.Tensor, limit: float) -> torch.Tensor:
+def _clip(x: torch.Tensor, limit: float) -> torch.Tensor:
     return x.clamp(-limit, limit) if limit > 0 else x
 
 
@@ -82,7 +82,7 @@ def _lstm_steps(op: Op, cell: _Cell, x: torch.Tensor) -> torch.Tensor:
     activate = ACTIVATIONS[options.word("fused_activation_function")] or (lambda value: value)
     clip, projection_clip = options.number("cell_clip"), options.number("proj_clip")
     gates = [gate for gate in (cell.input, cell.forget, cell.update, cell.output) if gate]
-    held = _held_state(op)
+    held = _state_rounding(op)
     inner = functional.linear(x, torch.cat([gate.weight for gate in gates]))
     recurrent = torch.cat([gate.recurrent for gate in gates])
     units = cell.forget.weight.shape[0]
@@ -92,23 +92,24 @@ def _lstm_steps(op: Op, cell: _Cell, x: torch.Tensor) -> torch.Tensor:
     for step in inner.unbind(0):
         sums = list(held.sums(step + functional.linear(result, recurrent)).split(units, -1))
         last, update, forget = sums.pop(), sums.pop(), sums.pop()
-        kept = torch.sigmoid(cell.forget.opened(forget, state))
+        kept = torch.sigmoid(cell.forget.preactivation(forget, state))
         new = 1 - kept
         if cell.input is not None:
-            new = torch.sigmoid(cell.input.opened(sums.pop(), state))
-        state = _clipped(kept * state + new * activate(cell.update.opened(update, None)), clip)
-        result = torch.sigmoid(cell.output.opened(last, state)) * activate(state)
+            new = torch.sigmoid(cell.input.preactivation(sums.pop(), state))
+        state = _clip(kept * state + new * activate(cell.update.preactivation(update, None)), clip)
+        result = torch.sigmoid(cell.output.preactivation(last, state)) * activate(state)
         if cell.projection is not None:
             result = functional.linear(result, cell.projection, cell.projection_bias)
-            result = _clipped(result, projection_clip)
+            result = _clip(result, projection_clip)
         result = held.output(result)
         results.append(result)
     return torch.stack(results)
 
 
-class _Held(NamedTuple):
-    """How an LSTM in integers holds its state: the step of its output, which is int8; None where it
-    is float. The steps of its sums and of its cell are too fine to matter."""
+class _StateRounding(NamedTuple):
+    """How an integer LSTM rounds its state: the step of its output, which is int8; None where it is
+    float. The steps of its sums and of its cell are too fine to matter.
+    """
 
     step: float | None
 
@@ -116,17 +117,17 @@ class _Held(NamedTuple):
         return value if self.step is None else value.clamp(-_MOST_SUM, _MOST_SUM)
 
     def output(self, value: torch.Tensor) -> torch.Tensor:
-        """Rounded on the way forward, free on the way back."""
+        """The output rounded to its step; the gradient passes unrounded."""
         if self.step is None:
             return value
         codes = (value / self.step).clamp(-128, 127)
         return (codes + (codes.round() - codes).detach()) * self.step
 
 
-def _held_state(op: Op) -> _Held:
+def _state_rounding(op: Op) -> _StateRounding:
     state = op.inputs[STATE] if len(op.inputs) > STATE else None
     quant = None if state is None or not state.variable else state.quant
-    return _Held(None if quant is None else float(quant.scale[0]))
+    return _StateRounding(None if quant is None else float(quant.scale[0]))
 
 
 def _norms(inputs: Sequence[Weight]) -> list[Weight]:
@@ -140,21 +141,21 @@ def lstm(op: Op, x: torch.Tensor, *inputs: Weight) -> torch.Tensor:
     return _lstm_steps(op, _cell(inputs[:17], _norms(inputs[19:])), x[None])[0]
 
 
-def _turned(op: Op, x: torch.Tensor) -> torch.Tensor:
-    """Time first, where the batch is; and back."""
+def _swap_time(op: Op, x: torch.Tensor) -> torch.Tensor:
+    """Swaps time and batch, so that time comes first; applied again, it swaps them back."""
     return x if options_of(op)["time_major"] else x.transpose(0, 1)
 
 
 def sequence_lstm(op: Op, x: torch.Tensor, *inputs: Weight) -> torch.Tensor:
     cell = _cell(inputs[:17], _norms(inputs[19:]))
-    return _turned(op, _lstm_steps(op, cell, _turned(op, x)))
+    return _swap_time(op, _lstm_steps(op, cell, _swap_time(op, x)))
 
 
 def bidirectional_lstm(
     op: Op, x: torch.Tensor, *inputs: Weight
 ) -> torch.Tensor | list[torch.Tensor]:
     _refuse_auxiliary(inputs[38:])
-    steps = _turned(op, x)
+    steps = _swap_time(op, x)
     none = _norms(())
     forward = _lstm_steps(op, _cell(inputs[:17], none), steps)
     backward = _lstm_steps(op, _cell(inputs[17:34], none), steps.flip(0)).flip(0)
@@ -169,7 +170,7 @@ def _refuse_auxiliary(inputs: Sequence[Weight]) -> None:
 def _both(
     op: Op, forward: torch.Tensor, backward: torch.Tensor
 ) -> torch.Tensor | list[torch.Tensor]:
-    both = [_turned(op, forward), _turned(op, backward)]
+    both = [_swap_time(op, forward), _swap_time(op, backward)]
     return torch.cat(both, -1) if options_of(op)["merge_outputs"] else both
 
 
@@ -192,14 +193,14 @@ def rnn(op: Op, x: torch.Tensor, *inputs: torch.Tensor) -> torch.Tensor:
 
 
 def sequence_rnn(op: Op, x: torch.Tensor, *inputs: torch.Tensor) -> torch.Tensor:
-    return _turned(op, _rnn_steps(op, inputs[:3], _turned(op, x)))
+    return _swap_time(op, _rnn_steps(op, inputs[:3], _swap_time(op, x)))
 
 
 def bidirectional_rnn(
     op: Op, x: torch.Tensor, *inputs: torch.Tensor
 ) -> torch.Tensor | list[torch.Tensor]:
     _refuse_auxiliary(inputs[8:])
-    steps = _turned(op, x)
+    steps = _swap_time(op, x)
     forward = _rnn_steps(op, inputs[:3], steps)
     backward = _rnn_steps(op, inputs[4:7], steps.flip(0)).flip(0)
     return _both(op, forward, backward)

@@ -17,7 +17,7 @@ from litesmith.numeric.arrays import integer, integers
 from litesmith.training.ops.elementwise_ops import (
     TorchOp,
     Value,
-    activated,
+    apply_activation,
     indices,
     options_of,
     unary,
@@ -25,8 +25,8 @@ from litesmith.training.ops.elementwise_ops import (
 
 
 def reshape(op: Op, x: torch.Tensor, shape: Array | None = None) -> torch.Tensor:
-    asked = options_of(op).integers("new_shape") if shape is None else integers(shape)
-    return x.reshape(reshaped(x.numel(), asked))
+    sizes = options_of(op).integers("new_shape") if shape is None else integers(shape)
+    return x.reshape(reshaped(x.numel(), sizes))
 
 
 def squeeze(op: Op, x: torch.Tensor) -> torch.Tensor:
@@ -39,7 +39,7 @@ def expand_dims(op: Op, x: torch.Tensor, axis: Array) -> torch.Tensor:
 
 
 def by_integers(move: Callable[[torch.Tensor, tuple[int, ...]], torch.Tensor]) -> TorchOp:
-    """Applies a list of sizes, axes or times to all elements."""
+    """Makes an op whose second input is a list of integers: sizes, axes or counts."""
 
     def moved(op: Op, x: torch.Tensor, given: Array) -> torch.Tensor:
         return move(x, integers(given))
@@ -48,7 +48,7 @@ def by_integers(move: Callable[[torch.Tensor, tuple[int, ...]], torch.Tensor]) -
 
 
 def concatenation(op: Op, *parts: torch.Tensor) -> torch.Tensor:
-    return activated(op, torch.cat(parts, options_of(op).integer("axis")))
+    return apply_activation(op, torch.cat(parts, options_of(op).integer("axis")))
 
 
 def pack(op: Op, *parts: torch.Tensor) -> torch.Tensor:
@@ -79,14 +79,14 @@ def strided_slice(
 ) -> torch.Tensor:
     settings = integers(begin), integers(end), integers(strides)
     picks = strided_picks(tuple(x.shape), *settings, options_of(op))
-    result = x[tuple(_rising(pick) for pick in picks)]
+    result = x[tuple(_rising_indices(pick) for pick in picks)]
     kept = [pick for pick in picks if not isinstance(pick, int)]
     turned = [at for at, pick in enumerate(kept) if pick is not None and pick.step < 0]
     return result.flip(turned) if turned else result
 
 
-def _rising(pick: Pick) -> slice | int | None:
-    """The places in rising order: torch takes no negative step."""
+def _rising_indices(pick: Pick) -> slice | int | None:
+    """The same places in rising order: torch takes no negative step."""
     if not isinstance(pick, range):
         return pick
     places = pick if pick.step > 0 else pick[::-1]

@@ -13,7 +13,7 @@ from litesmith.ir.types import Array
 from litesmith.phrases import phrase
 from litesmith.tasks.detection import DetectionScorer
 from litesmith.tasks.detectors import grid_anchors
-from litesmith.tasks.task import Answer, padded
+from litesmith.tasks.task import Answer, pad_rows
 from litesmith.training.student import Student
 from litesmith.training.teaching.detector_loss import Things, detector_loss
 from litesmith.training.teaching.moved_pictures import move_things
@@ -36,17 +36,20 @@ class DetectorGoal:
         self._scorer = DetectionScorer("grid", size, tuple(range(len(names))), names)
 
     def loss(
-        self, told: Sequence[torch.Tensor], places: torch.Tensor, moves: torch.Tensor | None = None
+        self,
+        answers: Sequence[torch.Tensor],
+        places: torch.Tensor,
+        moves: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """The distance of predicted boxes and classes from the true ones."""
-        codes, logits = told
+        codes, logits = answers
         things = Things(self._boxes[places], self._classes[places])
         moved = things if moves is None else move_things(things, moves)
         return detector_loss(codes, logits, self._anchors, moved)
 
-    def count(self, told: Sequence[torch.Tensor], places: torch.Tensor) -> list[Array]:
+    def count(self, answers: Sequence[torch.Tensor], places: torch.Tensor) -> list[Array]:
         """The outcome on each image, as average precision counts it."""
-        boxes, scores = told[0].cpu().numpy(), torch.sigmoid(told[1]).cpu().numpy()
+        boxes, scores = answers[0].cpu().numpy(), torch.sigmoid(answers[1]).cpu().numpy()
         labels = self._labels[places.cpu().numpy()]
         return [
             self._scorer.rows("ap", Answer((box[None], score[None]), label[None]))
@@ -55,10 +58,10 @@ class DetectorGoal:
 
     def score(self, counts: list[Array], loss: float) -> tuple[float, str]:
         """The average precision, and how good the detector is in words."""
-        found = padded(counts)
-        has_things = bool(np.nansum(found[:, 1 : 1 + len(self._scorer.names)]))
-        value = average_precision(found).value if has_things else 0.0
-        half = at_half(found).value if has_things else 0.0
+        precision = pad_rows(counts)
+        has_things = bool(np.nansum(precision[:, 1 : 1 + len(self._scorer.names)]))
+        value = average_precision(precision).value if has_things else 0.0
+        half = at_half(precision).value if has_things else 0.0
         return value, phrase(
             "loss {loss}, AP {value}, AP50 {half} on {count} held out",
             number_text(round(loss, 3)),

@@ -31,8 +31,9 @@ _TINY = 1e-7
 
 
 class Things(NamedTuple):
-    """What pictures hold: boxes (pictures, things, 4) as left, top, right, bottom in shares, and
-    the class of each (pictures, things), −1 where there is none."""
+    """The objects in images: boxes (pictures, things, 4) as left, top, right, bottom in shares, and
+    the class of each (pictures, things), −1 where there is none.
+    """
 
     boxes: torch.Tensor
     classes: torch.Tensor
@@ -60,7 +61,7 @@ def detector_loss(
     scores = functional.binary_cross_entropy_with_logits(logits, wanted, reduction="none")
     weight = wanted.amax(dim=-1)
     own = torch.gather(things.boxes, 1, owner[..., None].expand(-1, -1, 4))
-    missed = (1 - _general_overlap(boxes, own)) * weight
+    missed = (1 - _generalized_overlap(boxes, own)) * weight
     return (scores.sum() + _BOXES * missed.sum()) / total
 
 
@@ -74,15 +75,15 @@ def _assign(
     chances = torch.sigmoid(logits)
     own = torch.gather(chances, 2, kinds[:, None].expand(-1, len(anchors), -1))
     fit = (own + _TINY) ** _SCORE_POWER * (overlap + _TINY) ** _OVERLAP_POWER
-    fit = fit * _may_tell(anchors, things)
+    fit = fit * _may_predict(anchors, things)
     count = min(_MOST_PLACES, len(anchors))
     least = fit.topk(count, dim=1).values[:, -1:]
     fit = torch.where(fit >= least, fit, torch.zeros_like(fit))
     best = fit.amax(dim=1, keepdim=True)
     most = torch.where(fit > 0, overlap, torch.zeros_like(overlap)).amax(dim=1, keepdim=True)
-    told = fit / (best + _TINY**8) * most.clamp_min(_LEAST_TARGET)
-    told = torch.where(best > 0, told, torch.zeros_like(told))
-    strength, owner = told.max(dim=2)
+    wanted_scores = fit / (best + _TINY**8) * most.clamp_min(_LEAST_TARGET)
+    wanted_scores = torch.where(best > 0, wanted_scores, torch.zeros_like(wanted_scores))
+    strength, owner = wanted_scores.max(dim=2)
     classes = torch.gather(kinds, 1, owner)
     wanted = torch.zeros_like(logits).scatter_(2, classes[..., None], strength[..., None])
     return wanted, owner
@@ -92,9 +93,10 @@ def _assign(
 _LEAST_TARGET = 0.1
 
 
-def _may_tell(anchors: torch.Tensor, things: Things) -> torch.Tensor:
-    """Whether an object contains the centre of a place; the nearest place where it contains
-    none."""
+def _may_predict(anchors: torch.Tensor, things: Things) -> torch.Tensor:
+    """True for the places whose centre an object contains; for an object without any, its nearest
+    place.
+    """
     centres = anchors[None, :, None, :2]
     low, high = things.boxes[:, None, :, :2], things.boxes[:, None, :, 2:]
     inside = ((centres > low) & (centres < high)).all(dim=-1)
@@ -118,7 +120,7 @@ def _areas(boxes: torch.Tensor, others: torch.Tensor) -> tuple[torch.Tensor, tor
     return both, areas[0] + areas[1] - both
 
 
-def _general_overlap(boxes: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
+def _generalized_overlap(boxes: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
     """The overlap, less for boxes that are far apart (Rezatofighi et al., 2019)."""
     both, either = _areas(boxes, others)
     low = torch.minimum(boxes[..., :2], others[..., :2])

@@ -15,7 +15,7 @@ from litesmith.tflite.write import chunks
 from litesmith.training.augment import Augment
 from litesmith.training.fit import Checkpoint, Fitted, checkpoint_of, fit
 from litesmith.training.lesson import Aim, Lesson
-from litesmith.training.sample_arrays import TrainingSamples, gathered
+from litesmith.training.sample_arrays import TrainingSamples, gather_samples
 from litesmith.training.settings import Watch
 from litesmith.training.step_tuner import device_named, is_surely_less
 from litesmith.training.student import Student
@@ -39,7 +39,7 @@ def fine_tuned(
     it: one that knows them could not be beaten on them.
     """
     data = learned.data
-    samples = gathered(data, labelled=True)
+    samples = gather_samples(data, labelled=True)
     start = _start(features, learned, samples, request)
     device = device_named(request.training.device)
     student = Student(start, device=device)
@@ -109,7 +109,7 @@ def _judged(
     """The trained model, where the runtime scores it better than the head alone beyond chance; the
     head shipped otherwise has also learned from these held-out samples."""
     alone = confusion(start, held)
-    model = student.written() if fitted.best < fitted.first else None
+    model = student.to_model() if fitted.best < fitted.first else None
     found = alone if model is None else confusion(model, held)
     before, after = float(alone.right.mean()), float(found.right.mean())
     is_better = after >= before and is_surely_less(found.losses, alone.losses)

@@ -24,17 +24,17 @@ from litesmith.passes.core.layers import Layer, layers_of, real_bias, real_value
 from litesmith.phrases import phrase
 from litesmith.training.augment import Augment
 from litesmith.training.fit import Fitted, Pace, fit
-from litesmith.training.lesson import batch_size, batched, keep_on_device, precision
-from litesmith.training.ops.elementwise_ops import activated
+from litesmith.training.lesson import batch_size, keep_on_device, precision, stack_samples
+from litesmith.training.ops.elementwise_ops import apply_activation
 from litesmith.training.ops.lift import Lift, constants_of
-from litesmith.training.sample_arrays import TrainingSamples, gathered
+from litesmith.training.sample_arrays import TrainingSamples, gather_samples
 from litesmith.training.settings import Training, Watch
 from litesmith.training.step_tuner import device_named
 from litesmith.training.teaching.finetune import LABELS_ONLY, record_of
 from litesmith.training.teaching.retrain_request import RetrainRequest, Trained
 from litesmith.training.teaching.retraining import RetrainJob
 from litesmith.training.weight_parameters import Free, unit_of
-from litesmith.transfer.embedding import Embedding, cut, embedding_of
+from litesmith.transfer.embedding import Embedding, cut_at, embedding_of
 from litesmith.transfer.labelled_data import Labelled
 from litesmith.units import number_text, time_text, total_text
 
@@ -45,7 +45,7 @@ Inputs = Sequence[torch.Tensor | Array]
 
 
 class Normed:
-    """A float network trained with batch normalization.
+    """A float network in training, with batch normalization added.
 
     Every layer that makes a map gives each channel a learned mean and deviation, whatever its
     weights: random weights learn fast that way. A batch needs two samples or more. `settled` and
@@ -113,11 +113,13 @@ class Normed:
         rows = value.reshape(-1, value.shape[-1])
         gain, mean = self._gains[tensor](), self._means[tensor]()
         made = functional.batch_norm(rows, None, None, gain, mean, True, eps=_EPSILON)
-        return activated(self._normed[tensor].op, made.reshape(value.shape))
+        return apply_activation(self._normed[tensor].op, made.reshape(value.shape))
 
     @torch.no_grad()
     def _folded(self, inputs: Inputs) -> dict[Tensor, torch.Tensor]:
-        """The constants of the network without normalization that does the same to any sample."""
+        """The network's constants with the normalization folded in: the same function, sample by
+        sample.
+        """
         constants = self._constants()
         folded = dict(constants)
 
@@ -232,7 +234,7 @@ def opened(job: RetrainJob, request: RetrainRequest) -> tuple[Embedding, Labelle
     spec = _spec(request)
     whole = _build(spec, None, None)
     embedding = embedding_of(whole)
-    features = cut(whole, embedding.tensor)
+    features = cut_at(whole, embedding.tensor)
     learned, proof = job.part_data(features, features)
     found = len(learned.names)
     if spec.classes is not None and spec.classes != found:
@@ -249,14 +251,14 @@ def opened(job: RetrainJob, request: RetrainRequest) -> tuple[Embedding, Labelle
 def trained(learned: Labelled, request: RetrainRequest, watch: Watch | None = None) -> Trained:
     """The network for the classes of the data, trained; CannotApply where it learned nothing."""
     spec, training = _spec(request), request.training
-    samples = gathered(learned.data, labelled=True)
+    samples = gather_samples(learned.data, labelled=True)
     if request.balance:
         samples = _balanced(samples)
     start = _build(spec, len(learned.names), training.seed)
     course = _Course(Normed(start, device_named(training.device)), samples, training)
     record = record_of(start, learned.data, request)
     fitted = fit(course, training, course.batch, checkpoint=record, watch=watch, manner=_MANNER)
-    told = _told(spec, fitted, course)
+    told = _describe_training(spec, fitted, course)
     if not fitted.best < fitted.first:
         raise CannotApply(
             "{told}: nothing was learned; give more --epochs, a smaller --rate, or look at "
@@ -328,7 +330,7 @@ class _Course:
             return self._network.written(self._inputs(self._usual))
 
     def _inputs(self, places: Array) -> list[torch.Tensor | Array]:
-        return [batched(store[places], self._network.device) for store in self.given.inputs]
+        return [stack_samples(store[places], self._network.device) for store in self.given.inputs]
 
     def _labels(self, places: Array) -> torch.Tensor:
         assert self.given.labels is not None
@@ -353,7 +355,7 @@ def _balanced(samples: TrainingSamples) -> TrainingSamples:
     return replace(samples, learned=np.concatenate([np.resize(one, most) for one in own]))
 
 
-def _told(spec: NetworkSpec, fitted: Fitted, course: _Course) -> str:
+def _describe_training(spec: NetworkSpec, fitted: Fitted, course: _Course) -> str:
     """The course of the training in one sentence."""
     epochs = round(fitted.steps / max(1, course.samples // course.batch), 1)
     return phrase(

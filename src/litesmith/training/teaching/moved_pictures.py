@@ -1,4 +1,4 @@
-"""Pictures zoomed, moved, mirrored and lit by chance; boxes and maps of classes go with them."""
+"""Images zoomed, moved, mirrored and lit at random; their boxes and class maps move with them."""
 
 # pyright: reportUnknownMemberType=false
 # torch leaves parts of its types open.
@@ -76,7 +76,7 @@ def move_things(things: Things, moves: torch.Tensor) -> Things:
     low, high = placed.amin(dim=2), placed.amax(dim=2)
     whole = (high - low).clamp_min(0).prod(dim=-1)
     low, high = low.clamp(0, 1), high.clamp(0, 1)
-    seen = (high - low).clamp_min(0).prod(dim=-1)
-    is_there = (things.classes >= 0) & (seen > _LEAST_SEEN * whole)
+    visible_area = (high - low).clamp_min(0).prod(dim=-1)
+    is_there = (things.classes >= 0) & (visible_area > _LEAST_SEEN * whole)
     classes = torch.where(is_there, things.classes, torch.full_like(things.classes, -1))
     return Things(torch.cat([low, high], dim=-1), classes)

@@ -17,7 +17,7 @@ from litesmith.training.settings import Training
 from litesmith.training.student import Student
 from litesmith.training.teaching.moved_pictures import draw_moves, move_pictures
 
-# More pictures a step teach a small data set less.
+# Larger batches learn less from a small data set.
 _MOST_BATCH = 16
 
 # The share of the loss in the score: it ranks networks that find nothing yet.
@@ -46,13 +46,16 @@ class PictureGoal(Protocol):
     """What a network should predict for images, and how far it is from that."""
 
     def loss(
-        self, told: Sequence[torch.Tensor], places: torch.Tensor, moves: torch.Tensor | None = None
+        self,
+        answers: Sequence[torch.Tensor],
+        places: torch.Tensor,
+        moves: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """The distance of the outputs from the labels of the images, which may have been changed at
         random."""
         ...
 
-    def count(self, told: Sequence[torch.Tensor], places: torch.Tensor) -> list[Array]:
+    def count(self, answers: Sequence[torch.Tensor], places: torch.Tensor) -> list[Array]:
         """The metric's counts for images, as many numbers as it needs."""
         ...
 
@@ -64,7 +67,7 @@ class PictureGoal(Protocol):
 class PictureCourse:
     """A network of images under training, with the images: a `Trainable`.
 
-    told  how good the network is so far, in words
+    told  the network's score so far, in words
     """
 
     def __init__(
@@ -82,7 +85,7 @@ class PictureCourse:
             for v in (norm.mean, norm.std)
         )
         self._is_reversed = norm.reverse
-        self._pixels = _kept(samples.pixels, self.device)
+        self._pixels = _move_if_fits(samples.pixels, self.device)
         self.batch = training.batch or min(
             _MOST_BATCH, batch_size(student.model, len(samples.learned))
         )
@@ -99,7 +102,7 @@ class PictureCourse:
     def loss_of(self, drawn: Sequence[torch.Tensor]) -> torch.Tensor:
         """The loss from the result of `draw`, computed on the device alone."""
         places, moves = drawn
-        pictures = move_pictures(self._look(places), moves)
+        pictures = move_pictures(self._as_floats(places), moves)
         return self._goal.loss(self._answers(pictures, exact=False), places, moves)
 
     def loss(self, places: Array, turn: int) -> torch.Tensor:
@@ -112,9 +115,9 @@ class PictureCourse:
         counts: list[Array] = []
         for places in self._held_batches():
             chosen = on_device(places, self.device)
-            told = self._answers(self._look(chosen), exact=True)
-            losses.append(float(self._goal.loss(told, chosen)) * len(places))
-            counts += self._goal.count(told, chosen)
+            answers = self._answers(self._as_floats(chosen), exact=True)
+            losses.append(float(self._goal.loss(answers, chosen)) * len(places))
+            counts += self._goal.count(answers, chosen)
         loss = sum(losses) / len(self._given.held)
         value, self.told = self._goal.score(counts, loss)
         return 1 - value + _LOSS_SHARE * loss
@@ -128,16 +131,16 @@ class PictureCourse:
         moves = draw_moves(len(places), self._training.augment, random)
         return [self._given.learned[places], moves]
 
-    def _look(self, places: torch.Tensor) -> torch.Tensor:
-        """Pictures as floats of 0 to 255."""
+    def _as_floats(self, places: torch.Tensor) -> torch.Tensor:
+        """Images as floats from 0 to 255."""
         return self._pixels[places.to(self._pixels.device)].to(self.device).float()
 
     def _answers(self, pictures: torch.Tensor, *, exact: bool) -> list[torch.Tensor]:
         """The network's predictions for images."""
         ordered = pictures.flip(-1) if self._is_reversed else pictures
         with precision(self.device, exact=exact, coarse=True):
-            told = self._student([(ordered - self._mean) / self._std])
-        return [value.float() for value in told]
+            answers = self._student([(ordered - self._mean) / self._std])
+        return [value.float() for value in answers]
 
     def _held_batches(self) -> Sequence[Array]:
         """The places of the pictures that are held out, a batch at a time."""
@@ -149,8 +152,8 @@ def on_device(values: Array, device: torch.device) -> torch.Tensor:
     return torch.from_numpy(np.ascontiguousarray(values)).to(device)
 
 
-def _kept(pixels: Array, device: torch.device) -> torch.Tensor:
-    """The pictures on the device where they fit there."""
+def _move_if_fits(pixels: Array, device: torch.device) -> torch.Tensor:
+    """The images, on the device if they fit there."""
     kept = torch.from_numpy(pixels)
     if device.type != "cuda":
         return kept

@@ -1,4 +1,4 @@
-"""The tasks of pictures for which a head is taught, one row each: detection and segmentation."""
+"""The image tasks for which a head can be taught, one row each: detection and segmentation."""
 
 import base64
 import io
@@ -76,10 +76,10 @@ def _survey_boxes(data: Given, preparation: Preparation) -> Surveyed:
             _source_text(data),
         )
     read, place = found
-    told = read(place)
-    used = {thing.name for some in told.things for thing in some}
-    names = tuple(name for name in told.classes if name in used)
-    pairs = zip(told.files, told.things, strict=True)
+    boxes = read(place)
+    used = {thing.name for some in boxes.things for thing in some}
+    names = tuple(name for name in boxes.classes if name in used)
+    pairs = zip(boxes.files, boxes.things, strict=True)
     largest = ((file, max(some, key=lambda thing: thing.area)) for file, some in pairs if some)
     return Surveyed(names, tuple((file, names.index(thing.name)) for file, thing in largest))
 
@@ -102,7 +102,7 @@ def _count_boxes(label: Array, classes: int) -> Array:
 
 
 def _draw_boxes(
-    name: str, pixels: Array, label: Array, told: Shown, names: Sequence[str]
+    name: str, pixels: Array, label: Array, answer: Shown, names: Sequence[str]
 ) -> Mistake:
     """A picture with the true boxes in green and those of the detector in red."""
     image = Image.fromarray(pixels)
@@ -112,17 +112,17 @@ def _draw_boxes(
     rows = label[label[:, 0] >= 0].tolist()
     for boxes, colour in (
         ([row[1:5] for row in rows], _TRUE),
-        ([mark.box for mark in told.marks], _SAID),
+        ([mark.box for mark in answer.marks], _SAID),
     ):
         for box in boxes:
             corners = [value * side for value, side in zip(box, sides, strict=True)]
             draw.rectangle(corners, outline=colour, width=2)
     nothing = phrase("nothing")
-    surest = max((float(m.words.rpartition(" ")[2]) for m in told.marks), default=0.0)
+    surest = max((float(m.words.rpartition(" ")[2]) for m in answer.marks), default=0.0)
     return Mistake(
         name,
         ", ".join(names[int(row[0])] for row in rows) or nothing,
-        ", ".join(mark.words.rpartition(" ")[0] for mark in told.marks[:3]) or nothing,
+        ", ".join(mark.words.rpartition(" ")[0] for mark in answer.marks[:3]) or nothing,
         surest,
         _thumbnail(image),
     )
@@ -137,8 +137,8 @@ def holds_masks(source: Given) -> bool:
 
 
 def _survey_masks(data: Given, preparation: Preparation) -> Surveyed:
-    asked = read_list(Path(preparation.class_names)) if preparation.class_names else ()
-    found = survey_masks(Path(data), asked) if is_path(data) else None
+    class_names = read_list(Path(preparation.class_names)) if preparation.class_names else ()
+    found = survey_masks(Path(data), class_names) if is_path(data) else None
     if found is None:
         raise BadInput(
             "{source}: no masks there; give a folder with `images` and `masks`, which have the "
@@ -172,14 +172,14 @@ def _count_maps(label: Array, classes: int) -> Array:
 
 
 def _draw_maps(
-    name: str, pixels: Array, label: Array, told: Shown, names: Sequence[str]
+    name: str, pixels: Array, label: Array, answer: Shown, names: Sequence[str]
 ) -> Mistake:
     """An image with missed pixels in green, and wrongly predicted ones in red."""
-    assert told.mask is not None
+    assert answer.mask is not None
     counts = label != IGNORED
-    wrong = counts & (told.mask != label)
+    wrong = counts & (answer.mask != label)
     image = np.array(Image.fromarray(pixels).resize(label.shape[::-1]), np.float32)
-    for where, colour in ((wrong & (told.mask != 0), _SAID), (wrong & (label != 0), _TRUE)):
+    for where, colour in ((wrong & (answer.mask != 0), _SAID), (wrong & (label != 0), _TRUE)):
         image[where] = 0.4 * image[where] + 0.6 * np.array(colour, np.float32)
     shown = Image.fromarray(image.astype(np.uint8))
     shown.thumbnail((_THUMB, _THUMB))
@@ -187,7 +187,7 @@ def _draw_maps(
     return Mistake(
         name,
         _mask_words(label[counts], names),
-        _mask_words(told.mask[counts], names),
+        _mask_words(answer.mask[counts], names),
         right,
         _thumbnail(shown),
     )

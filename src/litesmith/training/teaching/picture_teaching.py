@@ -35,22 +35,22 @@ from litesmith.training.settings import Look, look_status
 from litesmith.training.teaching.picture_result import JUDGES, JudgedPictures, TaughtNetwork
 from litesmith.training.teaching.picture_tasks import PICTURE_TASKS, PictureTask
 from litesmith.training.teaching.retrain_request import HELD_OUT, RetrainRequest
-from litesmith.transfer.backbone_norm import settled
+from litesmith.transfer.backbone_norm import settle_norm
 from litesmith.transfer.confusion import MOST_MISTAKES, Mistake
-from litesmith.transfer.embedding import cut, embedding_of
+from litesmith.transfer.embedding import cut_at, embedding_of
 from litesmith.transfer.feature_maps import FeatureMap, feature_maps
 from litesmith.transfer.labelled_data import open_labelled
 
 if TYPE_CHECKING:
     from litesmith.training.teaching.picture_training import TrainedHead
 
-# Fewer pictures are no training set.
+# The smallest training set.
 FEWEST = 16
 
-# Pictures that the normalisation is chosen by, where nobody says; and the usual one.
+# The number of images by which the normalisation is chosen if it is not stated; and the usual one.
 _MOST_TRIED, _USUAL_NORM = 160, "tf"
 
-# More bytes of pictures than this lie in a file.
+# Images of more bytes than this lie in a temporary file.
 _IN_MEMORY = 2_000_000_000
 
 
@@ -78,10 +78,10 @@ class PictureJob:
         """Opens, teaches, writes and judges."""
         began, request, task = monotonic(), self.request, self.task
         maps = feature_maps(self.whole, task.strides)
-        seen = task.survey(request.data, request.preparation)
-        names = seen.names
+        survey = task.survey(request.data, request.preparation)
+        names = survey.names
         start = task.build(self.whole, maps, len(names), request.training.seed)
-        preparation, notes = self._prepare(seen)
+        preparation, notes = self._prepare(survey)
         open_model = task.finish(start, _strides(maps), True)
         described = _described(open_model, names, preparation)
         pictures = self._part(described, preparation)
@@ -114,18 +114,18 @@ class PictureJob:
             frozen=frozen,
         )
 
-    def _prepare(self, seen: Surveyed) -> tuple[Preparation, tuple[str, ...]]:
+    def _prepare(self, survey: Surveyed) -> tuple[Preparation, tuple[str, ...]]:
         """The preparation with a normalisation: the requested one, the backbone's, or the one that
         best distinguishes the classes of the largest objects."""
-        asked = replace(self.request.preparation, crop=0.0)
-        if asked.is_chosen:
-            return asked, ()
+        preparation = replace(self.request.preparation, crop=0.0)
+        if preparation.is_chosen:
+            return preparation, ()
         stated = from_model(self.whole, 0)
         if stated is not None and stated.preparation.is_chosen:
-            return with_norm(asked, stated.preparation), stated.notes
+            return with_norm(preparation, stated.preparation), stated.notes
         self.progress(Status(phrase("choosing the normalisation")))
         try:
-            found, notes = self._guess(seen)
+            found, notes = self._guess(survey)
         except (BadInput, CannotApply):
             usual = Preparation(norm=_USUAL_NORM)
             note = phrase(
@@ -134,25 +134,25 @@ class PictureJob:
                 _USUAL_NORM,
                 usual.as_norm().formula,
             )
-            return with_norm(asked, usual), (note,)
-        return with_norm(asked, found), notes
+            return with_norm(preparation, usual), (note,)
+        return with_norm(preparation, found), notes
 
-    def _guess(self, seen: Surveyed) -> tuple[Preparation, tuple[str, ...]]:
+    def _guess(self, survey: Surveyed) -> tuple[Preparation, tuple[str, ...]]:
         wanted = picture(self.whole.main.inputs[0])
         assert wanted is not None
-        some = seen.main[:: max(1, len(seen.main) // _MOST_TRIED)]
+        sample_paths = survey.main[:: max(1, len(survey.main) // _MOST_TRIED)]
         whole = Preparation(crop=0.0)
-        pixels = list(in_parallel(lambda one: decode(one[0], wanted, whole), some))
+        pixels = list(in_parallel(lambda one: decode(one[0], wanted, whole), sample_paths))
         arrays = {
             "x": np.stack(pixels),
-            "y": np.unique([number for _, number in some], return_inverse=True)[1],
+            "y": np.unique([number for _, number in sample_paths], return_inverse=True)[1],
         }
         embedding = embedding_of(self.whole)
-        features = cut(self.whole, embedding.tensor)
+        features = cut_at(self.whole, embedding.tensor)
         found = open_labelled(arrays, features, Preparation(norm="raw"))
         unset = replace(found.data.preparation, norm="")
         opened = replace(found, data=replace(found.data, preparation=unset))
-        chosen, notes = settled(opened, features, Preparation(), self.whole)
+        chosen, notes = settle_norm(opened, features, Preparation(), self.whole)
         return chosen.data.preparation, notes
 
     # The data.
@@ -246,10 +246,10 @@ class PictureJob:
         made: list[Mistake] = []
         for index, (sample, outputs) in zip(some.chosen, answers, strict=True):
             assert sample.label is not None
-            told = scorer.tell(Answer(outputs, sample.label))
+            answer = scorer.tell(Answer(outputs, sample.label))
             (pixels,), label = data.rows.read(index)
             assert label is not None
-            made.append(self.task.draw(sample.name, pixels, label, told, found.names))
+            made.append(self.task.draw(sample.name, pixels, label, answer, found.names))
         return tuple(made)
 
 
@@ -299,7 +299,7 @@ def _strides(maps: Sequence[FeatureMap]) -> tuple[int, ...]:
 
 
 def refuse_untrainable(request: RetrainRequest) -> None:
-    """Raises before any data is read where no head of pictures can be taught."""
+    """Raises before any data is read where no head for images can be taught."""
     for option, is_given in (("at", bool(request.at)), ("balance", request.balance)):
         if is_given:
             raise BadInput("{option}: is for classifiers; leave it out", argument(option))

@@ -1,5 +1,4 @@
-"""The head of a detector or segmenter trained on a backbone as it is, and then with the backbone
-if asked."""
+"""Trains the head of a detector or segmenter on an unchanged backbone; then both, if asked."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -26,8 +25,9 @@ _RATES, _TUNING_RATES, _PATIENCE = (1e-3, 3e-3, 1e-2), (1e-4, 3e-4, 1e-3), 12
 
 
 class TrainedHead(NamedTuple):
-    """What training made: the model; the one before its backbone was trained too, where it was; and
-    how it went."""
+    """The result of training: the model; the model with the unchanged backbone, where the backbone
+    was trained too; and the course of the training in sentences.
+    """
 
     model: Model
     frozen: Model | None
@@ -52,18 +52,20 @@ class PictureLesson:
     watch: Callable[[Look], None]
 
     def train(self, start: Model) -> TrainedHead:
-        """The head, then the layers of the backbone that are asked for, if they gain by it."""
+        """Trains the head, then the requested layers of the backbone too, and keeps the second
+        result if it is better.
+        """
         request = self.request
         is_alone = request.fine_tune == NO_TUNING
         training = self._share(0.0, 1 if is_alone else 2)
         first, fitted, layers = self._stage(start, 0, NO_TUNING, training, Pace(_RATES, _PATIENCE))
-        told = self._tell(phrase("head"), fitted, layers)
+        course = self._tell(phrase("head"), fitted, layers)
         if not fitted.best < fitted.first:
             raise CannotApply(
-                "{told}: nothing was learned; give more --epochs, or look at the data", told
+                "{told}: nothing was learned; give more --epochs, or look at the data", course
             )
         if is_alone:
-            return TrainedHead(first, None, None, (told,))
+            return TrainedHead(first, None, None, (course,))
         training = self._share(fitted.seconds / 60, 1)
         pace = Pace(_TUNING_RATES, _PATIENCE)
         tuned, after, layers = self._stage(first, 1, request.fine_tune, training, pace)
@@ -71,7 +73,7 @@ class PictureLesson:
         more = self._tell(phrase("backbone and head"), after, layers)
         held = len(self.samples.held)
         result = FineTuned(tuned if is_better else None, more, after.first, after.best, held)
-        return TrainedHead(tuned if is_better else first, first, result, (told, more))
+        return TrainedHead(tuned if is_better else first, first, result, (course, more))
 
     def _share(self, spent: float, trainings: int) -> Training:
         """The settings of the next of this many trainings, with its part of the minutes."""
@@ -93,7 +95,7 @@ class PictureLesson:
         fitted = fit(
             course, training, course.batch, checkpoint=checkpoint, watch=self.watch, manner=pace
         )
-        return student.written(), fitted, len(student.layers)
+        return student.to_model(), fitted, len(student.layers)
 
     def _tell(self, what: str, fitted: Fitted, layers: int) -> str:
         return phrase(
@@ -112,7 +114,7 @@ class PictureLesson:
 
 
 def _trained_layers(layers: Sequence[Layer], which: str) -> list[Layer]:
-    """The head, and the layers of the backbone that are asked for."""
+    """The head, and the layers of the backbone that were requested."""
     head = [layer for layer in layers if layer.weight.name.startswith(HEAD)]
     behind = [layer for layer in layers if not layer.weight.name.startswith(HEAD)]
     return [*(() if which == NO_TUNING else choose_layers(behind, which)), *head]

@@ -1,4 +1,4 @@
-"""`retrain`: the head of a classifier made anew for a user's classes, and fine-tuned if asked."""
+"""`retrain`: the head of a classifier replaced for a user's classes, and fine-tuned if asked."""
 
 import time
 from dataclasses import replace
@@ -41,7 +41,7 @@ from litesmith.training.teaching.retrain_request import (
 from litesmith.training.teaching.retrain_result import Retrained
 from litesmith.transfer.backbone_norm import settled
 from litesmith.transfer.confusion import Confusion, confusion
-from litesmith.transfer.embedding import cut, embedding_of
+from litesmith.transfer.embedding import cut_at, embedding_of
 from litesmith.transfer.head import Embedded, embed, solve_head, with_head
 from litesmith.transfer.labelled_data import (
     Labelled,
@@ -50,8 +50,8 @@ from litesmith.transfer.labelled_data import (
     listed_names,
     open_beside,
     open_labelled,
-    parted,
     sources_of,
+    split_by_class,
 )
 from litesmith.type_guards import is_whole
 from litesmith.units import percent_text, total_text
@@ -63,7 +63,7 @@ def _no_torch() -> str:
     return phrase("needs torch, which is not installed; {install}", install_command("train"))
 
 
-# Times that each sample is used by a network that begins with random weights.
+# The epochs of a network that begins with random weights.
 SCRATCH_EPOCHS = 40.0
 
 
@@ -74,7 +74,7 @@ PICTURE_EPOCHS = 30.0
 TAUGHT = ("classification", "detection", "segmentation", "text")
 
 
-# Classes that differ in size by more than this are said to.
+# A note is given if classes differ in size by more than this factor.
 _UNEVEN = 3.0
 
 
@@ -114,7 +114,7 @@ class RetrainJob:
         either; nothing is run."""
         sources = sources_of(self._request.data, self._request.val)
         self.say(*sources.notes)
-        found = self._found(sources, features)
+        found = self._open_classes(sources, features)
         if sources.proof is None:
             learned, proof = self._split(found)
         else:
@@ -122,36 +122,36 @@ class RetrainJob:
             self.say(*filter(tells_of_unusable, proof.data.notes))
             learned = self._without_shared(found, proof)
             self._say_unjudged(proof)
-        learned = self._settled(learned, features, whole)
+        learned = self._settle_norm(learned, features, whole)
         made = learned.data.preparation
         return learned, replace(proof, data=replace(proof.data, preparation=made))
 
-    def _found(self, sources: Sources, features: Model) -> Labelled:
-        """The data with classes, its normalisation left open unless it is asked for."""
-        asked = self._request.preparation
+    def _open_classes(self, sources: Sources, features: Model) -> Labelled:
+        """Opens data with classes; its normalisation stays open unless it was requested."""
+        requested = self._request.preparation
         found = open_labelled(
             sources.learned,
             features,
-            asked if asked.is_chosen else replace(asked, norm="raw"),
+            requested if requested.is_chosen else replace(requested, norm="raw"),
             self._request.samples,
         )
         self.say(*found.data.notes, *ambiguous(found))
         return found
 
-    def _settled(self, opened: Labelled, features: Model, whole: Model) -> Labelled:
-        """The items to learn from with nothing left open in their preparation."""
-        asked = self._request.preparation
-        if not asked.is_chosen:
+    def _settle_norm(self, opened: Labelled, features: Model, whole: Model) -> Labelled:
+        """The items to learn from, with a complete preparation."""
+        requested = self._request.preparation
+        if not requested.is_chosen:
             unset = replace(opened.data.preparation, norm="")
             opened = replace(opened, data=replace(opened.data, preparation=unset))
         self.show(phrase("choosing the normalisation"))
-        found, notes = settled(opened, features, asked, whole)
+        found, notes = settle_norm(opened, features, requested, whole)
         self.say(*notes)
         made = found.data.preparation
         if made.as_norm().reverse:
             name = made.norm or next(n for n, norm in NORMS.items() if norm.reverse)
-            told = phrase("metadata has no word for BGR: say --norm {name} with the result", name)
-            self.say(told)
+            note = phrase("metadata has no word for BGR: say --norm {name} with the result", name)
+            self.say(note)
         least, most = min(found.counts), max(found.counts)
         if most > _UNEVEN * least and not self._request.balance:
             self.say(
@@ -165,7 +165,7 @@ class RetrainJob:
         return found
 
     def _split(self, found: Labelled) -> tuple[Labelled, Labelled]:
-        learned, proof = parted(found, 1 / HELD_OUT)
+        learned, proof = split_by_class(found, 1 / HELD_OUT)
         held, of = len(proof.labels), len(found.labels)
         self.say(
             phrase(
@@ -228,20 +228,20 @@ def default_training(backbone: Path, task: str = "") -> Training:
     return Training(epochs=SCRATCH_EPOCHS) if is_scratch(backbone) else Training()
 
 
-def choose_task(asked: str, data: Given) -> str:
+def choose_task(requested: str, data: Given) -> str:
     """The task to learn: the requested one; otherwise detection for images with boxes, and
     segmentation for images with masks; "" for data with classes."""
-    if asked not in ("", *TAUGHT):
+    if requested not in ("", *TAUGHT):
         raise BadInput(
             "{task}: no head is taught for it; there are {tasks}",
-            argument("task", asked),
+            argument("task", requested),
             ", ".join(TAUGHT),
         )
-    if not asked and holds_boxes(data):
+    if not requested and holds_boxes(data):
         return "detection"
-    if not asked and holds_masks(data):
+    if not requested and holds_masks(data):
         return "segmentation"
-    return "" if asked == "classification" else asked
+    return "" if requested == "classification" else requested
 
 
 def carry_out(request: RetrainRequest, progress: Progress = silent) -> Retrained | TaughtNetwork:
@@ -260,7 +260,7 @@ def teach_classes(request: RetrainRequest, progress: Progress = silent) -> Retra
     job = RetrainJob(request, progress)
     whole = load_backbone(request)
     embedding = embedding_of(whole, request.at)
-    features = _plain(cut(whole, embedding.tensor), whole)
+    features = _without_classes(cut_at(whole, embedding.tensor), whole)
     job.say(
         phrase(
             "learns from {how}: {shape} numbers an item", embedding.how, embedding.tensor.shape[-1]
@@ -322,7 +322,7 @@ def _fine_tune(
 
 
 def refuse_early(request: RetrainRequest) -> None:
-    """Raises before any data is read where it would be read in vain."""
+    """Raises before any data is read if the request cannot be met."""
     refuse_output(request.out, request.backbone)
     if request.is_scratch:
         _refuse_unlearnable(request)
@@ -382,7 +382,7 @@ def load_backbone(request: RetrainRequest) -> Model:
         model = Resize(request.shape).apply(model, Context()).model
     model = Fold(float16=True).apply(model, Context()).model
     integers = integer_tensors(model)
-    if integers and not (request.fine_tune == NO_TUNING and _is_integer_inside(model)):
+    if integers and not (request.fine_tune == NO_TUNING and _has_integer_body(model)):
         raise BadInput(
             "{backbone}: is quantized ({integers}), {way_to_float}",
             request.backbone,
@@ -394,7 +394,7 @@ def load_backbone(request: RetrainRequest) -> Model:
     return model
 
 
-def _is_integer_inside(model: Model) -> bool:
+def _has_integer_body(model: Model) -> bool:
     """True for a network of integers behind a float front end, on which a head alone can be
     solved as on any other."""
     computed = (t for op in model.main.ops for t in op.outputs)
@@ -403,7 +403,7 @@ def _is_integer_inside(model: Model) -> bool:
 
 
 def _way_to_float(model: Model) -> str:
-    """How a quantized model becomes a backbone, in words."""
+    """The sentence that tells how a quantized model can become a backbone."""
     unpacked = Rewrite(unpack=True).apply(model, Context()).model
     if not integer_tensors(unpacked):
         return phrase(
@@ -416,23 +416,25 @@ def _way_to_float(model: Model) -> str:
     )
 
 
-def _plain(features: Model, model: Model) -> Model:
+def _without_classes(features: Model, model: Model) -> Model:
     """The cut model with the normalisation of the backbone and none of its class names."""
-    told = metadata(model)
-    said = [Described(norm, rate=told.rate) for norm in told.inputs]
+    stated = metadata(model)
+    inputs = [Described(norm, rate=stated.rate) for norm in stated.inputs]
     words = vocabulary_file(model)
-    if any(told.inputs) or told.rate or words is not None:
-        return describe(features, said, (), words=words)
+    if any(stated.inputs) or stated.rate or words is not None:
+        return describe(features, inputs, (), words=words)
     return replace(features, metadata=(), attached=b"")
 
 
 def _labelled_model(model: Model, learned: Labelled) -> Model:
     """The model with metadata: how its input is prepared, and the names of its classes."""
-    told = describe(model, _described(model, learned), learned.names, words=_words(model, learned))
+    described = describe(
+        model, _described(model, learned), learned.names, words=_words(model, learned)
+    )
     if not _has_clips(learned):
-        return told
+        return described
     features = sound_features(model, learned.data.preparation)
-    return state_features(told, "" if features.kind == "wave" else features.text)
+    return state_features(described, "" if features.kind == "wave" else features.text)
 
 
 def _described(model: Model, learned: Labelled) -> list[Described]:
@@ -450,7 +452,7 @@ def _described(model: Model, learned: Labelled) -> list[Described]:
 
 
 def _words(model: Model, learned: Labelled) -> AttachedFile | None:
-    """The vocabulary that texts became numbers by; None where there are no texts."""
+    """The vocabulary that maps words to numbers; None where there are no texts."""
     if learned.data.rows.words is None:
         return vocabulary_file(model)
     found = vocabulary_of(model, learned.data.preparation.vocab)

@@ -28,19 +28,22 @@ class SegmenterGoal:
         self._maps = on_device(samples.labels.astype(np.uint8), student.device)
 
     def loss(
-        self, told: Sequence[torch.Tensor], places: torch.Tensor, moves: torch.Tensor | None = None
+        self,
+        answers: Sequence[torch.Tensor],
+        places: torch.Tensor,
+        moves: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """The cross entropy over the pixels that count."""
-        (scores,), maps = told, self._maps[places]
+        (scores,), maps = answers, self._maps[places]
         wanted = (maps if moves is None else move_maps(maps, moves)).long()
         each = functional.cross_entropy(
             scores.permute(0, 3, 1, 2), wanted, ignore_index=IGNORED, reduction="sum"
         )
         return each / (wanted != IGNORED).sum().clamp_min(1)
 
-    def count(self, told: Sequence[torch.Tensor], places: torch.Tensor) -> list[Array]:
+    def count(self, answers: Sequence[torch.Tensor], places: torch.Tensor) -> list[Array]:
         """The number of pixels of each class that were predicted as each class."""
-        (scores,), wanted = told, self._maps[places].long()
+        (scores,), wanted = answers, self._maps[places].long()
         known = wanted != IGNORED
         pairs = wanted[known] * self._classes + scores.argmax(dim=-1)[known]
         found = torch.bincount(pairs, minlength=self._classes**2).cpu().numpy()

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from litesmith.pages.choose_graphs import graphs, read_chosen
+from litesmith.pages.choose_graphs import graphs, read_choice
 from litesmith.pages.drawing.plot import Label, do_meet, label_box
 from litesmith.pages.drawing.tradeoff import TradeoffGraph
 from litesmith.pages.folder_kinds import write_markdown, write_report
@@ -20,7 +20,7 @@ HOSTILE = "<script>alert('&')</script> | `x` \x1b[2J"
 
 
 def drawn(folder: Path, told: chosen.Json) -> tuple[TradeoffGraph, ...]:
-    return graphs(read_chosen(chosen.write_folder(folder, told)))
+    return graphs(read_choice(chosen.write_folder(folder, told)))
 
 
 def test_both_graphs_have_every_model_and_the_front(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from litesmith.pages.folder_kinds import write_markdown, write_report
-from litesmith.pages.records.retrain_folder import read_retrained
+from litesmith.pages.records.retrain_folder import read_retraining
 from tests.pages import retrained
 
 
@@ -50,7 +50,7 @@ def test_what_is_damaged_is_left_out(folder: Path, change: dict[str, object]) ->
 
 
 def test_the_record_is_read_as_it_was_written(folder: Path) -> None:
-    record = read_retrained(folder)
+    record = read_retraining(folder)
     assert record.result.n == 224 and len(record.classes) == len(record.matrix) == retrained.CLASSES
     assert record.classes[3].taken_for == "class 4 1"
     assert len(record.summary.head) == 1

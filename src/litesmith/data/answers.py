@@ -44,7 +44,7 @@ def outputs_of(
 
     Each worker has a session of every model and runs one sample at a time: with LiteRT 2.3.0,
     convolutional models gain less than a tenth from batches of 2 to 16, or lose. The workers call
-    `keep` and do not retain its arguments, so that memory is bounded.
+    `keep` and drop the outputs, so that memory is bounded.
     """
     target = Target.parse(on)
     entries = [_main_entry(model) for model in models]
@@ -147,7 +147,7 @@ class Answering:
                 len(self._inputs),
             )
         arrays = {
-            name: as_stored(tensor, _fitting(name, tensor, value))
+            name: as_stored(tensor, _check_shape(name, tensor, value))
             for (name, tensor), value in zip(self._inputs, sample.inputs, strict=True)
         }
         feed(self._session, [arrays[name] for name in self._session.inputs])
@@ -155,7 +155,7 @@ class Answering:
         return tuple(real(self._session.outputs[name], t) for name, t in self._outputs)
 
 
-def _fitting(name: str, tensor: Tensor, value: Array) -> Array:
+def _check_shape(name: str, tensor: Tensor, value: Array) -> Array:
     """Checks the value's shape: only free dimensions may differ from what the model states."""
     marks = tensor.dynamic or tensor.shape
     fits = (wanted in (-1, size) for size, wanted in zip(value.shape, marks, strict=False))

@@ -88,12 +88,12 @@ def audio_rows(source: Path, model: Model, preparation: Preparation) -> Rows:
         return [(made(values),) for values in pieces(files[index])[1:]]
 
     if features.kind != "wave" and not (preparation.features or stated_features(model)):
-        told = phrase(
+        note = phrase(
             "clips are given to the model as {features}, assumed from the shape of its "
             "input; if that is wrong: --features",
             features.text,
         )
-        notes = (*notes, told)
+        notes = (*notes, note)
     return replace(rows, notes=(*rows.notes, *notes), more=more, averages=True)
 
 
@@ -115,15 +115,14 @@ def window_length(tensor: Tensor, features: Features, rate: int) -> int:
 
 
 def rate_of(model: Model, preparation: Preparation) -> tuple[int, tuple[str, ...]]:
-    """The rate, in audio samples per second, that a model takes, and a note where the rate is
-    assumed."""
+    """The audio samples per second that a model takes, and a note where this rate is assumed."""
     known = preparation.rate or metadata(model).rate
     if known:
         return known, ()
-    told = phrase(
+    note = phrase(
         "{count} samples a second assumed; if that is wrong: --sample-rate", total_text(USUAL_RATE)
     )
-    return USUAL_RATE, (told,)
+    return USUAL_RATE, (note,)
 
 
 def windows(values: NDArray[np.float64], length: int) -> list[NDArray[np.float64]]:

@@ -20,15 +20,16 @@ from litesmith.tflite.read_metadata import metadata
 from litesmith.tflite.write_metadata import label_line
 from litesmith.units import plain, total_text
 
-# No model has more classes than this; a larger number stands for something else.
+# The largest number of classes of any model; a larger label stands for something else.
 MOST_CLASSES = 2**31
 
 _LABEL_FILE, _NAMED = "labels.txt", 5
 
 
 class Numbered(NamedTuple):
-    """The class of each file, notes, whether the numbers are the model's own, and why they cannot
-    be the model's classes."""
+    """The class of each file, with notes; whether the numbers are the model's own; and why they
+    cannot be the model's classes.
+    """
 
     classes: Array | None
     notes: tuple[str, ...] = ()
@@ -37,7 +38,7 @@ class Numbered(NamedTuple):
 
 
 class ListedFiles(NamedTuple):
-    """Files in order, with the label of each: its class, or whatever else a table says."""
+    """Files in order, with the label of each: its class, or what else a table holds."""
 
     files: list[Path]
     names: list[str]
@@ -52,12 +53,12 @@ def listed_files(
     table = find_table(source)
     if table is not None:
         rows = read_labelled(table, endings, what)
-        told = read_labels(rows.labels, class_names(model, preparation), model, table)
-        notes = (*rows.notes, *told.notes)
+        table_labels = read_labels(rows.labels, class_names(model, preparation), model, table)
+        notes = (*rows.notes, *table_labels.notes)
         if table != source:
             notes = (phrase("labels are those of {table}", plain(str(table))), *notes)
-        found = Numbered(told.classes, notes, told.settled)
-        return ListedFiles(rows.files, rows.names, told.values, found)
+        found = Numbered(table_labels.classes, notes, table_labels.settled)
+        return ListedFiles(rows.files, rows.names, table_labels.values, found)
     files, owners = list_files(source, endings, what, deep=is_by_folder(preparation.group))
     found = number_classes(source, owners, model) if owners else Numbered(None)
     names = [file.relative_to(source).as_posix() for file in files]
@@ -102,16 +103,17 @@ def number_classes(folder: Path, owners: Sequence[str], model: Model) -> Numbere
     """Numbers the class of each file: by numeric names, by a list of labels, or by the order of the
     names."""
     used = sorted(set(owners))
-    told = metadata(model).labels
+    model_labels = metadata(model).labels
     has_numbers = all(name.isdecimal() and int(name) < MOST_CLASSES for name in used)
-    if has_numbers and not {*used} <= {*told}:  # names that are numbers need not be in order
+    # names that are numbers need not be in order
+    if has_numbers and not {*used} <= {*model_labels}:
         return Numbered(np.array([int(name) for name in owners], np.int64))
     own = folder / _LABEL_FILE
     text = own.read_text("utf-8", errors="replace") if own.is_file() else ""
     listed = tuple(line.strip() for line in text.splitlines() if line.strip())
     for labels, what in (
         (listed, phrase("in {own}", own)),
-        (told, phrase("in the model's label file")),
+        (model_labels, phrase("in the model's label file")),
     ):
         places = _label_places(labels)
         if labels and all(_key(name) in places for name in used):
@@ -122,8 +124,8 @@ def number_classes(folder: Path, owners: Sequence[str], model: Model) -> Numbere
                 used[0],
                 places[_key(used[0])],
             )
-            wrong = "" if labels is told else _misfit(folder, labels, model)
-            return Numbered(np.array(numbers, np.int64), (note,), labels is told, wrong)
+            wrong = "" if labels is model_labels else _misfit(folder, labels, model)
+            return Numbered(np.array(numbers, np.int64), (note,), labels is model_labels, wrong)
     folders = sorted(p.name for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
     # An empty folder counts only where this makes as many classes as the model has.
     named = folders if len(folders) == class_count(model) else used
@@ -135,13 +137,17 @@ def number_classes(folder: Path, owners: Sequence[str], model: Model) -> Numbere
 
 def _misfit(folder: Path, names: Sequence[str], model: Model) -> str:
     """Why classes with these names cannot be the model's; "" where they may be."""
-    count, told = class_count(model), metadata(model).labels
-    strange = [name for name in names if _key(name) not in _label_places(told)] if told else []
+    count, model_labels = class_count(model), metadata(model).labels
+    strange = (
+        [name for name in names if _key(name) not in _label_places(model_labels)]
+        if model_labels
+        else []
+    )
     if not strange and (count is None or len(names) in (count, count - 1)):
         return ""
     known = (
-        phrase("{count} ({names})", total_text(len(told)), shorten_names(told))
-        if told
+        phrase("{count} ({names})", total_text(len(model_labels)), shorten_names(model_labels))
+        if model_labels
         else total_text(count or 0)
     )
     return phrase(

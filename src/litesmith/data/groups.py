@@ -3,8 +3,8 @@
 An item is kept as a sketch, a few numbers: for an image, its colours on a grid of 8 × 8 without
 brightness and contrast; for a sound, sums of its numbers without its loudness; for other data, the
 numbers themselves, or sums of them where they are many. Two items with nearby sketches are copies.
-How near is near depends on the data: where many items are naturally about as near, as readings of
-two sensors are, only nearer ones count.
+The threshold depends on the data: where many items are naturally similar, such as readings of two
+sensors, only closer ones count as copies.
 
 Candidates are found by hash buckets, so that 50,000 items take seconds.
 """
@@ -28,13 +28,14 @@ from litesmith.ir.types import Array, Tensor
 from litesmith.phrases import Phrase
 from litesmith.units import plain, total_text
 
-Numbers = NDArray[np.int64]  # the group of each item, counted from 0 in the order of their firsts
+# the group of each item, numbered from 0 in the order of first occurrence
+Numbers = NDArray[np.int64]
 
 # The side of the grid for images; the largest number of sums for other data; and the least number
 # of numbers, below which two different items are near by chance.
 _GRID, _SUMS, _LEAST_NUMBERS = 8, 256, 4
 
-# This many numbers in a row, or more, are a sound.
+# A row of this many numbers or more is taken for a sound.
 _SOUND = 4_000
 
 # The largest distance of copies, relative to the usual distance of two items. Images that were
@@ -44,9 +45,9 @@ _SOUND = 4_000
 _NEAR, _LESS, _LEAST = 0.25, 0.8, 0.005
 _BY_CHANCE, _IMAGES_BY_CHANCE, _OF_FOUND = 0.001, 0.02, 0.1
 
-# The number of items compared with all others to learn what is naturally near, and the number of
+# The number of items compared with all others to learn which distances are usual, and the number of
 # items up to which all pairs are compared.
-_ASKED, _ALL_PAIRS = 512, 1024
+_PROBES, _ALL_PAIRS = 512, 1024
 
 # The number of hash tables, the number of steps in each key, the number of lines for a rough
 # distance, the number of neighbours to compare in a bucket, and the number of pairs compared at
@@ -55,7 +56,7 @@ _TABLES, _STEPS, _ROUGH, _BESIDE, _AT_ONCE = 12, 6, 12, 8, 65_536
 
 
 class Sketch(NamedTuple):
-    """The numbers kept of an item; `mirrored` are those of the mirrored image."""
+    """The numbers that stand for an item; `mirrored` stands for its mirror image."""
 
     values: NDArray[np.float32]
     mirrored: NDArray[np.float32] | None = None
@@ -80,7 +81,7 @@ def sketch_arrays(arrays: Sequence[Array]) -> Sketch | None:
 
 def _number_sketch(arrays: Sequence[Array]) -> Sketch | None:
     numbers = [a for a in arrays if a.size]
-    if not any(a.min() < a.max() for a in numbers):  # silence is not alike for being silent
+    if not any(a.min() < a.max() for a in numbers):  # two silent clips are not copies
         return None
     values = np.concatenate([_sums(_as_loud(a.astype(np.float32))) for a in numbers])
     return Sketch(values) if np.isfinite(values).all() else None
@@ -102,7 +103,7 @@ def _image_sketch(pixels: Array, wanted: Picture) -> Sketch | None:
         fields = sums / sizes.reshape([-1 if a == axis else 1 for a in range(3)])
     if not np.isfinite(fields).all():
         return None
-    fields = fields - fields.mean(axis=(0, 1))  # pictures of one colour are not alike for that
+    fields = fields - fields.mean(axis=(0, 1))  # two images of one colour are not copies
     length = float(np.linalg.norm(fields))
     if length < 1e-6:
         return None
@@ -121,8 +122,9 @@ def _sums(values: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _as_loud(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Scales a sound to a standard loudness and flattens it: beside loud sounds, quiet ones would
-    be alike merely for being quiet. Other numbers are only flattened."""
+    """Scales a sound to a standard loudness and flattens it: otherwise quiet sounds would seem
+    alike beside loud ones. Other numbers are only flattened.
+    """
     row = values.reshape(-1)
     if row.size < _SOUND or row.size > max(values.shape):
         return row
@@ -138,7 +140,7 @@ class Grouping:
     chosen  the numbers of the items in the data
     digest  the digest of an item's contents
     read    reads an item, and adds its sketch to `seen`
-    told    the user's group for each item of the source; None where the user names none
+    told    the user's group for each item of the source; None where the user states none
     alone   True where the user declares every item independent
     """
 
@@ -332,7 +334,9 @@ def _beside(
     near: float,
 ) -> NDArray[np.int64]:
     """The near pairs among points that are a few places apart in an order, in the same bucket.
-    Points near by `rough`, their distance along some lines, are rarely far apart."""
+    `rough` is the distance of points along some lines; where it is small, they are rarely far
+    apart.
+    """
     found = [np.zeros((0, 2), np.int64)]
     for apart in range(1, _BESIDE + 1):
         same = np.flatnonzero(buckets[:-apart] == buckets[apart:])
@@ -367,7 +371,7 @@ def _nearness(points: NDArray[np.float32], usual: float, chance: float) -> float
     by chance.
     """
     near = _NEAR * usual
-    asked = np.unique(np.linspace(0, len(points) - 1, min(_ASKED, len(points))).astype(np.int64))
+    asked = np.unique(np.linspace(0, len(points) - 1, min(_PROBES, len(points))).astype(np.int64))
     squares = _squares(points[asked], points)
     squares[np.arange(len(asked)), asked] = np.inf
     while near > _LEAST * usual:

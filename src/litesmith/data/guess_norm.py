@@ -1,4 +1,4 @@
-"""Guesses the normalisation and the label offset of a model, where the user does not state them."""
+"""Guesses the normalisation and the label offset of a model, where the user states neither."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,16 +25,16 @@ from litesmith.units import number_text, percent_text
 # core.
 MOST_TRIED, _LEAST_TRIED, _MOST_MACS = 32, 8, 100e9
 
-# The number of output values to look at; a segmentation has millions, all with the same message.
+# The number of output values to look at; a segmentation has millions, which all say the same.
 _MOST_VALUES = 100_000
 
 # Shifting an image by this share of its width should hardly change the answer.
 _SHIFT = 0.01
 
-# A best norm that is better than the next by less is no more than a hunch.
-_CLEARLY = 1.2  # times the information
-_CLEARLY_RIGHT = 0.15  # of the labels
-_CLEARLY_TOLD = 0.25  # of what could be told at all
+# The leads of the best normalisation over the next from which it counts as certain.
+_CLEARLY = 1.2  # in information, as a factor
+_CLEARLY_RIGHT = 0.15  # as a share of the labels
+_CLEARLY_TOLD = 0.25  # and at least this share of the information that classes can carry
 
 # Normalisations this close to the best are level with it: the most common of them is taken.
 _LEVEL = 0.85
@@ -44,11 +44,11 @@ _SAME_RANGE = 0.03
 
 NOT_SURE = phrase(", which is not sure")
 
-_BYTES = {"uint8": 0, "int8": 128}  # what is added to a stored number to get a pixel
+_BYTES = {"uint8": 0, "int8": 128}  # the number that turns a stored value into a pixel
 
 
 class Choice(NamedTuple):
-    """A complete preparation, and the decisions made for the user, in sentences."""
+    """A complete preparation, and notes on the decisions made for the user."""
 
     preparation: Preparation
     notes: tuple[str, ...] = ()
@@ -75,9 +75,9 @@ def class_count(model: Model) -> int | None:
 
 def from_model(model: Model, place: int) -> Choice | None:
     """The normalisation that the model itself states for one of its inputs."""
-    told = metadata(model)
-    notes = (told.problem,) if told.problem else ()
-    norm = told.inputs[place] if place < len(told.inputs) else None
+    described = metadata(model)
+    notes = (described.problem,) if described.problem else ()
+    norm = described.inputs[place] if place < len(described.inputs) else None
     if norm is not None:
         made = Preparation(norm.mean, norm.std)
         text = phrase("normalisation {formula}: from the model's metadata", made.as_norm().formula)
@@ -136,10 +136,10 @@ def guess(model: Model, tried: TriedItems, offsets: Sequence[int]) -> Choice:
         with _session(model) as session:
             outputs = {n: _outputs(session, model, n, tried.pixels) for n in norms_to_try(wanted)}
             if tried.classes is not None:
-                scores = {n: _scored(y, tried.classes, offsets) for n, y in outputs.items()}
+                scores = {n: _score_norm(y, tried.classes, offsets) for n, y in outputs.items()}
                 if max(scores.values())[0] > _by_chance(tried.classes):
-                    return _labelled(scores, len(tried.pixels))
-            return _unlabelled(session, model, outputs, tried.pixels)
+                    return _choose_by_labels(scores, len(tried.pixels))
+            return _choose_without_labels(session, model, outputs, tried.pixels)
     except CannotRun as error:
         return _unsure("tf", phrase("the model could not be tried ({error})", error))
 
@@ -152,8 +152,9 @@ def tried_count(model: Model) -> int:
 
 
 def right_offset(model: Model, samples: Iterable[Sample], classes: Array) -> tuple[int, bool]:
-    """The label offset, 0 or 1, that makes more labels right, and whether by more than one label.
-    Where both are level, the offset is 1, which was suspected."""
+    """The label offset, 0 or 1, that makes more labels right, and whether by more than one label. A
+    tie gives 1, the offset that was suspected.
+    """
     try:
         with _session(model) as session:
             outputs = first_outputs(session, samples)
@@ -209,7 +210,7 @@ def normalized_samples(model: Model, name: str, pixels: Iterable[Array]) -> Iter
         yield Sample((item if is_batch else np.repeat(item[None], max(1, tensor.shape[0]), 0),))
 
 
-def _scored(outputs: Array, classes: Array, offsets: Sequence[int]) -> tuple[float, float]:
+def _score_norm(outputs: Array, classes: Array, offsets: Sequence[int]) -> tuple[float, float]:
     """The share of right labels, and the mean probability of the right class."""
     chances = _as_chances(outputs)
     right = [np.clip(classes + offset, 0, outputs.shape[1] - 1) for offset in offsets]
@@ -232,9 +233,10 @@ def _as_chances(outputs: Array) -> Array:
     return raised / raised.sum(axis=1, keepdims=True)
 
 
-def _labelled(scores: dict[str, tuple[float, float]], count: int) -> Choice:
+def _choose_by_labels(scores: dict[str, tuple[float, float]], count: int) -> Choice:
     """Chooses the most accurate normalisation; among those within one sample of it, the most
-    decided."""
+    confident one.
+    """
     near = max(scores.values())[0] - 1.5 / count
     order = sorted(scores, key=lambda n: (scores[n][0] < near, -scores[n][1]))
     name, following = order[0], max(order[1:], key=lambda n: scores[n])
@@ -253,7 +255,7 @@ def _labelled(scores: dict[str, tuple[float, float]], count: int) -> Choice:
     return Choice(Preparation(norm=name), (note,))
 
 
-def _unlabelled(
+def _choose_without_labels(
     session: Session, model: Model, outputs: dict[str, Array], pixels: Sequence[Array]
 ) -> Choice:
     """Chooses without labels: a trained model distinguishes images, and answers an image and its
@@ -261,15 +263,15 @@ def _unlabelled(
     scores = class_count(model) is not None and _are_scores(model)
     width = -1 if channel_axis(model.main.inputs[0]) == -3 else -2
     names = list(outputs) if scores else ["tf", "unit"]
-    twins = [np.flip(p, width) if scores else _shifted(p, width) for p in pixels]
+    twins = [np.flip(p, width) if scores else _shift(p, width) for p in pixels]
     judge = _shared_information if scores else _steadiness
     found = {n: judge(outputs[n], _outputs(session, model, n, twins)) for n in names}
     level = _LEVEL * max(found.values())
     best = next(n for n in names if found[n] >= level)
     following = max((n for n in names if n != best), key=lambda n: found[n])
     ratio = found[best] / max(found[following], 1e-12)
-    told = found[best] / np.log(min(len(pixels), outputs[best].shape[1]) + 1e-12)
-    is_sure = scores and ratio > _CLEARLY and told > _CLEARLY_TOLD
+    share_of_possible = found[best] / np.log(min(len(pixels), outputs[best].shape[1]) + 1e-12)
+    is_sure = scores and ratio > _CLEARLY and share_of_possible > _CLEARLY_TOLD
     note = phrase(
         "normalisation {name} ({formula}) guessed{sure}: from how well {count} images and "
         "their {twins} agree, {score} (next {following} {score2}); "
@@ -292,13 +294,14 @@ def _are_scores(model: Model) -> bool:
     return op is not None and not OPS[op.kind].is_logarithm
 
 
-def _shifted(pixels: Array, axis: int) -> Array:
+def _shift(pixels: Array, axis: int) -> Array:
     return np.roll(pixels, max(1, round(_SHIFT * pixels.shape[axis])), axis)
 
 
 def _shared_information(outputs: Array, twins: Array) -> float:
     """The information that an image's class gives about its twin's, in nats: high where answers are
-    decided, differ between images and agree between twins."""
+    confident, differ between images and agree between twins.
+    """
     joint = outputs.T @ twins
     joint = (joint + joint.T) / max(joint.sum() * 2, 1e-12)
     alone = joint.sum(axis=1)

@@ -32,12 +32,12 @@ ENDINGS = frozenset(
 )
 _FILTERS = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}
 _MOST_WORKERS = 8
-_AHEAD = 4  # results that wait for each worker
+_AHEAD = 4  # results that each worker may be ahead
 
 # An image narrower than this ratio would fill the memory when stretched to the width of an input.
 _NARROWEST = 1000
 
-# How to turn an image upright, by the number in its EXIF note.
+# The turn that makes an image upright, by the number in its EXIF data.
 _ORIENTATION, _EXIF, _MOST_HEADER = 0x0112, b"Exif\0\0", 1 << 17
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -67,7 +67,7 @@ class Picture(NamedTuple):
     channels: int
     channel_axis: int  # counted from the end; 0 where the input has no axis for channels
 
-    def shaped(self, pixels: Array) -> Array:
+    def arrange_axes(self, pixels: Array) -> Array:
         """An image of shape (height, width, channels) in the axis order of the input."""
         if self.channel_axis == 0:
             return pixels[..., 0]
@@ -143,9 +143,9 @@ def decode_bytes(
             plain(name),
             _reason(error),
         ) from None
-    sized = _sized(image, wanted, preparation)
+    sized = _resize_and_crop(image, wanted, preparation)
     pixels = np.asarray(sized, np.uint8).reshape(sized.height, sized.width, wanted.channels)
-    return wanted.shaped(pixels)
+    return wanted.arrange_axes(pixels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,12 +163,14 @@ class ResizedImages:
     def __getitem__(self, index: int) -> Array:
         pixels = _in_channels(self.items[index], self.wanted.channels)
         planes = [
-            np.asarray(_sized(_plane(pixels[..., channel]), self.wanted, self.preparation))
+            np.asarray(
+                _resize_and_crop(_plane(pixels[..., channel]), self.wanted, self.preparation)
+            )
             for channel in range(pixels.shape[2])
         ]
         made = np.stack(planes, axis=-1)
         whole = np.rint(made) if self.items.dtype.kind in "iu" else made
-        return self.wanted.shaped(whole.astype(self.items.dtype))
+        return self.wanted.arrange_axes(whole.astype(self.items.dtype))
 
 
 def as_images(array: Array) -> Array | None:
@@ -203,8 +205,8 @@ def _in_channels(pixels: Array, channels: int) -> Array:
 def image_fault(path: Path) -> str:
     """Why an image file cannot be read, in a few words; "" where it can.
 
-    Decoding every image would double the time that data takes. A JPEG or PNG with all of its parts
-    in place is taken as sound, which costs a tenth of that; any other file is decoded.
+    Decoding every image would double the time that data takes. A JPEG or PNG whose parts are all in
+    place counts as sound, a check that costs a tenth of the decoding; any other file is decoded.
     """
     try:
         content = path.read_bytes()
@@ -244,17 +246,18 @@ def _reason(error: Exception) -> str:
         return phrase("no image")
     if isinstance(error, Image.DecompressionBombError):
         return phrase("far too large")
-    said = str(error).split("\n")[0].partition(" <_io")[0]
-    if "truncated" in said.lower():
+    text = str(error).split("\n")[0].partition(" <_io")[0]
+    if "truncated" in text.lower():
         return "truncated"
     if isinstance(error, OSError) and error.strerror:
         return os_reason(error)
-    return plain(said) or type(error).__name__
+    return plain(text) or type(error).__name__
 
 
 def turn_mark(content: bytes, stated: Size | None = None) -> bytes:
-    """A mark for the digest of an image file that its own EXIF note turns, since its pixels alone
-    describe another image. Empty where there is no such note."""
+    """A mark for the digest of an image file that its EXIF data turns, since its pixels alone
+    describe another image. Empty for other files.
+    """
     if _EXIF not in content[:_MOST_HEADER]:
         return b""
     try:
@@ -265,17 +268,18 @@ def turn_mark(content: bytes, stated: Size | None = None) -> bytes:
 
 
 def _upright(image: Image.Image, stated: Size | None = None) -> Image.Image:
-    """Turns an image upright, as its EXIF note says the camera was held."""
+    """Turns an image upright, by the camera's orientation in its EXIF data."""
     turn = _turn(image, stated)
     return image if turn is None else image.transpose(turn)
 
 
 def _turn(image: Image.Image, stated: Size | None = None) -> Image.Transpose | None:
-    """How to turn an image upright; None where annotations state the size of the unturned image, so
-    that they were made without the note."""
+    """How to turn an image upright; None where annotations state the size of the unturned image,
+    because they were made without the EXIF data.
+    """
     try:
         turn = _TURNS.get(image.getexif().get(_ORIENTATION, 1))
-    except UNREADABLE:  # a damaged note is none
+    except UNREADABLE:  # damaged EXIF data is ignored
         return None
     is_as_stated = turn in _SIDEWAYS and image.size == stated != image.size[::-1]
     return None if is_as_stated else turn
@@ -288,11 +292,11 @@ def _eight_bits(image: Image.Image) -> Image.Image:
     return image
 
 
-def _sized(image: Image.Image, wanted: Picture, preparation: Preparation) -> Image.Image:
+def _resize_and_crop(image: Image.Image, wanted: Picture, preparation: Preparation) -> Image.Image:
     """Resizes so that the crop covers the input's size, then crops the centre."""
     width, height = wanted.width or image.width, wanted.height or image.height
     if preparation.resize == LETTERBOX:
-        return _letterboxed(image, (width, height))
+        return _letterbox(image, (width, height))
     method = _FILTERS[preparation.resize or "bilinear"]
     if not wanted.width or not wanted.height:
         return image.resize((width, height), method)
@@ -305,10 +309,10 @@ def _sized(image: Image.Image, wanted: Picture, preparation: Preparation) -> Ima
     return larger.crop((left, top, left + width, top + height))
 
 
-def _letterboxed(image: Image.Image, size: Size) -> Image.Image:
+def _letterbox(image: Image.Image, size: Size) -> Image.Image:
     """Places the whole image, in its own shape, in the middle of an even grey."""
     left, top, right, bottom = _middle(image.size, size)
-    grey = 0 if image.mode == "F" else _GREY  # what numbers other than bytes mean is not known
+    grey = 0 if image.mode == "F" else _GREY  # the range of other numbers is not known
     bands = image.getbands()
     made = Image.new(image.mode, size, (grey,) * len(bands) if len(bands) > 1 else grey)
     made.paste(image.resize((right - left, bottom - top), Image.Resampling.BILINEAR), (left, top))
@@ -329,7 +333,7 @@ def letterbox_place(path: Path, wanted: Picture, stated: Size | None) -> Box:
         with path.open("rb") as file, _opened(file) as image:
             width, height = image.size
             size = (height, width) if _turn(image, stated) in _SIDEWAYS else (width, height)
-    except UNREADABLE:  # which is told where it is decoded
+    except UNREADABLE:  # the error comes when the file is decoded
         return 0.0, 0.0, 1.0, 1.0
     width, height = wanted.width or size[0], wanted.height or size[1]
     left, top, right, bottom = _middle(size, (width, height))

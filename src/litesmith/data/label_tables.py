@@ -28,7 +28,7 @@ LABELS = (
 # The names of tables in a folder of files.
 _NAMES = ("labels", "metadata")
 
-# The largest input or label: float32 must hold it.
+# The largest value of an input or label, which float32 must hold.
 _LARGEST = float(np.finfo(np.float32).max)
 
 # The separators of several labels in one row.
@@ -87,8 +87,8 @@ def _column(records: Sequence[Record], wanted: Collection[str]) -> str:
     return next((names[name] for name in wanted if name in names), "")
 
 
-def _told(record: Record, column: str) -> str:
-    """The text of a row in a column; rows of JSON may lack it."""
+def _cell_text(record: Record, column: str) -> str:
+    """The text of a row in a column; "" where a row of JSON lacks the column."""
     return record.get(column, "").strip()
 
 
@@ -109,7 +109,7 @@ def read_labelled(table: Path, endings: Collection[str], what: str) -> LabelledF
             FILES[0],
             LABELS[0],
         )
-    pairs = [(_told(record, columns[0]), _told(record, columns[1])) for record in records]
+    pairs = [(_cell_text(record, columns[0]), _cell_text(record, columns[1])) for record in records]
     found = [(_find(table.parent, name, endings), name, label) for name, label in pairs]
     kept = [(path, name, label) for path, name, label in found if path is not None]
     lost = [name for path, name, _ in found if path is None]
@@ -122,14 +122,14 @@ def read_labelled(table: Path, endings: Collection[str], what: str) -> LabelledF
             what,
             plain(lost[0]) if lost else "",
         )
-    told = phrase(
+    note = phrase(
         "{what} of the table that are not there: {count}, first {name}",
         what,
         total_text(len(lost)),
         plain(lost[0]) if lost else "",
     )
     files, names, labels = ([row[n] for row in kept] for n in range(3))
-    return LabelledFiles(files, names, labels, (told,) if lost else ())  # pyright: ignore[reportArgumentType]
+    return LabelledFiles(files, names, labels, (note,) if lost else ())  # pyright: ignore[reportArgumentType]
 
 
 def _find(folder: Path, name: str, endings: Collection[str]) -> Path | None:
@@ -142,30 +142,30 @@ def _find(folder: Path, name: str, endings: Collection[str]) -> Path | None:
 
 
 def read_labels(
-    told: Sequence[str], names: Sequence[str], model: Model, source: Path
+    texts: Sequence[str], names: Sequence[str], model: Model, source: Path
 ) -> TableLabels:
     """Reads the labels of a table: class numbers, real numbers, names of classes, or several of
     these per row with | or ; between them. `names` are the model's own, where it has names."""
-    numbers = [_number(label) for label in told]
+    numbers = [_number(label) for label in texts]
     if all(number is not None for number in numbers):
         values = np.array(numbers, np.float64)
         if (values == np.floor(values)).all() and (values >= 0).all() and (values < 2**31).all():
             whole = values.astype(np.int64)
             return TableLabels(whole, whole)
         return TableLabels(values.astype(np.float32))
-    if any(_BETWEEN.search(label) for label in told):
-        return _several(told, names, model, source)
-    empty = next((place for place, label in enumerate(told) if not label), None)
+    if any(_BETWEEN.search(label) for label in texts):
+        return _several(texts, names, model, source)
+    empty = next((place for place, label in enumerate(texts) if not label), None)
     if empty is not None:
         raise BadInput("{path}: item {number} has no label", plain(str(source)), empty + 1)
-    places, notes = _places(sorted(set(told)), names, model, source)
-    classes = np.array([places[label] for label in told], np.int64)
+    places, notes = _places(sorted(set(texts)), names, model, source)
+    classes = np.array([places[label] for label in texts], np.int64)
     return TableLabels(classes, classes, notes, bool(names))
 
 
-def _several(told: Sequence[str], names: Sequence[str], model: Model, source: Path) -> TableLabels:
+def _several(texts: Sequence[str], names: Sequence[str], model: Model, source: Path) -> TableLabels:
     """A row of zeros and ones for each item, with one place per class."""
-    rows = [[part.strip() for part in _BETWEEN.split(label) if part.strip()] for label in told]
+    rows = [[part.strip() for part in _BETWEEN.split(label) if part.strip()] for label in texts]
     used = sorted({part for row in rows for part in row})
     if all(re.fullmatch(r"\d{1,9}", part) for part in used):
         places, notes = {part: int(part) for part in used}, ()
@@ -241,13 +241,13 @@ def table_arrays(
             FILES[0],
         )
     values = np.array(
-        [[_cell(table, n, c, _told(r, c)) for c in columns] for n, r in enumerate(records)]
+        [[_cell(table, n, c, _cell_text(r, c)) for c in columns] for n, r in enumerate(records)]
     )
     shape = tensor.shape[1:] if len(tensor.shape) > 1 else tensor.shape
     arrays = {"x": values.astype(np.float32).reshape(len(records), *shape)}
     if not label:
         return arrays, None
-    return arrays, read_labels([_told(r, label) for r in records], names, model, table)
+    return arrays, read_labels([_cell_text(r, label) for r in records], names, model, table)
 
 
 def _cell(table: Path, row: int, column: str, text: str) -> float:

@@ -19,15 +19,15 @@ from litesmith.units import number_text, percent_text, plain
 # The number of samples to look at: a second or two of decoding.
 _MOST_SEEN = 256
 
-# Fewer samples cost accuracy (32 cost MobileNet v2 half a point); with still fewer, ranges are
-# chance.
+# With fewer samples than the first number, accuracy suffers (32 cost MobileNet v2 half a point);
+# with fewer than the second, ranges are random.
 _ENOUGH, _HARDLY = 128, 8
 
-# The largest sample stands out where it reaches this many times as far as all others.
+# The largest sample is an outlier where its values reach this many times as far as all others'.
 _FAR = 4.0
 _FEWEST_FOR_OUTLIERS = 8
 
-# A range is a different one where its width relative to the expected range is outside these bounds.
+# A range is wrong where its width relative to the expected range is outside these bounds.
 _NARROW, _WIDE = 1 / 16, 1.5
 
 # Images use all of their range; where this share of it is empty at one end, they are shifted.
@@ -56,7 +56,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SeenData:
-    """The input of the rules.
+    """What the rules are applied to: a model, and what was read of its data.
 
     count    the number of samples in the data
     names    the samples that were looked at
@@ -75,7 +75,7 @@ class SeenData:
     classes: tuple[tuple[str, int], ...] = ()
 
     def inputs(self) -> Iterator[tuple[int, Tensor, list[tuple[str, Span]]]]:
-        """The inputs that take real numbers, with what was seen of each."""
+        """The inputs that take real numbers, with the spans of each."""
         for place, tensor in enumerate(self.model.main.inputs):
             pairs = zip(self.names, (spans[place] for spans in self.spans), strict=True)
             spans = [(name, span) for name, span in pairs if span is not None]
@@ -84,10 +84,10 @@ class SeenData:
 
 
 def lint(data: Data, model: Model, *, evaluation: Data | None = None) -> list[Problem]:
-    """Checks calibration data; returns every problem, in the order of `RULES`."""
+    """Checks calibration data; yields every problem, in the order of `RULES`."""
     others = _digests(evaluation) if evaluation is not None else []
     seen = replace(
-        _looked_at(data, model),
+        _read_some(data, model),
         items=tuple(_digests(data)),
         others=frozenset(digest for digest, _ in others),
     )
@@ -96,11 +96,11 @@ def lint(data: Data, model: Model, *, evaluation: Data | None = None) -> list[Pr
 
 def lint_evaluation(data: Data, model: Model) -> list[Problem]:
     """Checks the inputs of data on which a model is scored."""
-    seen = _looked_at(data, model)
+    seen = _read_some(data, model)
     return [problem for rule in (_not_finite, _range) for problem in rule(seen)]
 
 
-def _looked_at(data: Data, model: Model) -> SeenData:
+def _read_some(data: Data, model: Model) -> SeenData:
     few = look_at_some(data, _MOST_SEEN)
     # The inputs themselves are released at once: hundreds of them would fill the memory.
     looked = [(s.name, tuple(map(_span, s.inputs)), s.label) for s in few]
@@ -232,8 +232,8 @@ def _ends(span: tuple[float, float]) -> str:
 def _wanted_range(model: Model, place: int) -> tuple[tuple[float, float] | None, str]:
     """The range for which an input was made, where the model says so, and how the model says it."""
     tensor = model.main.inputs[place]
-    told = metadata(model).inputs
-    norm = told[place] if place < len(told) else None
+    described = metadata(model).inputs
+    norm = described[place] if place < len(described) else None
     if norm is not None:
         ends = [(np.array(e) - norm.mean) / norm.std for e in (0.0, 255.0)]
         return (float(np.min(ends)), float(np.max(ends))), phrase("the model's metadata wants")
@@ -267,7 +267,7 @@ def own_divisor(model: Model, tensor: Tensor) -> float:
 
 
 def _passes(row: Row) -> bool:
-    """True where pixels stay pixels, though in another type, order, frame or shape."""
+    """True for ops after which pixels are still pixels, in another type, order, frame or shape."""
     return row.converts or row.pads or row.transposes or (row.reshapes and row.takes_shape)
 
 

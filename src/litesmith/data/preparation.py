@@ -40,7 +40,7 @@ NORMS = {
     "unit": Norm((0.0,), (255.0,), "x / 255"),
 }
 
-# The whole image in its own shape, with grey beside it.
+# The whole image with its aspect kept, padded with grey.
 LETTERBOX = "letterbox"
 
 RESIZES = ("bilinear", "bicubic", LETTERBOX)
@@ -50,7 +50,7 @@ MOST_RATE = 1_000_000
 
 @dataclass(frozen=True)
 class Preparation:
-    """What is done to data before a model sees it; missing settings are chosen, with a note.
+    """How data is prepared for a model; settings that are left out are chosen, with a note.
 
     mean, std     x' = (x − mean) / std on pixels of 0 to 255, one number or three each
     norm          the same by name; "" without mean and std: to be chosen
@@ -124,12 +124,12 @@ class Preparation:
             parts.append(f"rate={self.rate}")
         if self.label_offset:
             parts.append(f"label_offset={self.label_offset}")
-        for name, told in (
+        for name, setting in (
             ("task", self.task),
             ("decode", self.decode),
             ("features", self.features),
         ):
-            parts += [f"{name}={told}"] if told else []
+            parts += [f"{name}={setting}"] if setting else []
         return " ".join(parts)
 
     def as_norm(self) -> Norm:
@@ -148,8 +148,7 @@ UNTOUCHED = Preparation()
 
 
 class Preparing(TypedDict, total=False):
-    """A user's request for a preparation, one argument per setting; None where a setting is not
-    given.
+    """A user's options for a preparation, one argument each; None where an option is not given.
 
     `mean` and `std` are numbers, or text as in 1,2,3.
     """

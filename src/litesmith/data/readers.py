@@ -56,7 +56,7 @@ def label_rows(labels: Array, count: int, source: str) -> Array:
 
 
 def split_label(label: Array, count: int, source: str) -> Array:
-    """One label per item, from what a generator gave beside the inputs."""
+    """One label per item, from what a generator yielded beside the inputs."""
     if count == 1 and label.shape[:1] != (1,):
         label = label[None]
     return label_rows(label, count, source)
@@ -84,20 +84,20 @@ def as_classes(every: Array | None) -> Labels:
         return Labels()
     if not (every == np.floor(every)).all():
         return Labels()
-    told = phrase("labels are whole numbers stored as {dtype}, taken as class numbers", every.dtype)
-    return Labels(every.astype(np.int64), (told,))
+    note = phrase("labels are whole numbers stored as {dtype}, taken as class numbers", every.dtype)
+    return Labels(every.astype(np.int64), (note,))
 
 
 def _from_one_hot(labels: Array) -> Labels:
     if not np.isin(labels, (0, 1)).all() or not (labels.sum(axis=1) == 1).all():
         return Labels()
-    told = phrase("labels are one-hot rows, taken as class numbers")
-    return Labels(labels.argmax(axis=1).astype(np.int64), (told,))
+    note = phrase("labels are one-hot rows, taken as class numbers")
+    return Labels(labels.argmax(axis=1).astype(np.int64), (note,))
 
 
 Item = tuple[tuple[Array, ...], Array | None]  # one array for each input, and a label
 
-# A generator that has given this many bytes is taken for endless.
+# A generator that has yielded this many bytes counts as endless.
 _MOST_SPOOLED = 16_000_000_000
 
 
@@ -113,7 +113,7 @@ class ItemCheck(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """Items as they lie on disk, smaller than their decoded arrays.
+    """Items as stored on disk, smaller than their decoded arrays.
 
     content  the content of an item, by number
     decode   decodes a content, given its name; can be pickled
@@ -125,7 +125,7 @@ class Stored(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Items by number, as their source has them: no batch dimension, nothing scaled.
+    """Numbered items as their source stores them: no batch dimension, nothing scaled.
 
     names    the origin of each item
     read     reads an item by number; safe in several threads
@@ -139,7 +139,7 @@ class Rows:
     misfit   why the classes cannot be the model's; "" where they may be
     resized  True where arrays are resized to the input as image files are
     label    the label of one item, where that is cheaper than reading the item
-    task     the name of the items' task; "" for none of the table
+    task     the name of the items' task; "" for a task outside the table
     scorer   scores the answers of that task
     more     the inputs of further calls, for items longer than the model's input
     averages True where the answer to such an item is the mean over all calls
@@ -168,7 +168,7 @@ class Rows:
 def batch_of(model: Model) -> int:
     """The first dimension shared by all inputs; 0 where there is none."""
     if all(len(tensor.shape) == 1 < tensor.elements for tensor in model.main.inputs):
-        return 0  # a row of numbers, as a waveform, is one item
+        return 0  # a row of numbers, such as a waveform, is one item
     sizes = {tensor.shape[:1] for tensor in model.main.inputs}
     return sizes.pop()[0] if len(sizes) == 1 and () not in sizes else 0
 
@@ -246,7 +246,7 @@ def array_rows(
 
     With `resizing`, images of another size than the input's are resized as image files are.
     """
-    pairs = _matched(arrays, model, source)
+    pairs = _match_arrays(arrays, model, source)
     columns = [_column(t, a, model, source, resizing) for t, a in pairs]
     counts = [len(column) for column in columns]
     if len(set(counts)) > 1:
@@ -260,7 +260,7 @@ def array_rows(
     labels = label_rows(arrays["y"], counts[0], source) if "y" in arrays else None
     classes, notes = as_classes(labels)
     given = [c.items if isinstance(c, ResizedImages) else c for c in columns]
-    told = [_resized_note(c, source) for c in columns if isinstance(c, ResizedImages)]
+    resize_notes = [_describe_resize(c, source) for c in columns if isinstance(c, ResizedImages)]
 
     def read(index: int) -> Item:
         return tuple(c[index] for c in columns), None if labels is None else labels[index]
@@ -270,9 +270,9 @@ def array_rows(
         read,
         lambda index: contents_digest(c[index] for c in given),
         classes,
-        (*notes, *told),
+        (*notes, *resize_notes),
         columns=arrays,
-        resized=bool(told),
+        resized=bool(resize_notes),
     )
 
 
@@ -289,16 +289,16 @@ def _column(
         return ResizedImages(images, wanted, resizing)
 
 
-def _resized_note(column: ResizedImages, source: str) -> str:
+def _describe_resize(column: ResizedImages, source: str) -> str:
     (_, *sizes), (height, width, channels, _) = column.items.shape, column.wanted
     before = _shape_text(sizes)
     after = _shape_text((height or sizes[0], width or sizes[1], channels))
-    told = phrase(
+    note = phrase(
         "{source}: images of {before} are made {after}, as image files are", source, before, after
     )
     if sizes[2] < channels:
-        return phrase("{told}; grey is repeated to three channels", told)
-    return told
+        return phrase("{told}; grey is repeated to three channels", note)
+    return note
 
 
 def contents_digest(arrays: Iterable[Array]) -> str:
@@ -310,7 +310,9 @@ def contents_digest(arrays: Iterable[Array]) -> str:
     return total.hexdigest()
 
 
-def _matched(arrays: Mapping[str, Array], model: Model, source: str) -> list[tuple[Tensor, Array]]:
+def _match_arrays(
+    arrays: Mapping[str, Array], model: Model, source: str
+) -> list[tuple[Tensor, Array]]:
     """Pairs each input with its array."""
     inputs = model.main.inputs
     if len(inputs) == 1 and "x" in arrays:
@@ -346,7 +348,8 @@ def as_items(tensor: Tensor, array: Array, model: Model, source: str) -> Array:
     dims = tensor.dynamic or tensor.shape
     item = dims[1:] if batch_of(model) else dims
     forms = [array, array[..., None]] if item[-1:] == (1,) else [array]
-    if not batch_of(model) and item[:1] == (1,) and array.ndim:  # a batch of one that others lack
+    # a batch of one, where other arrays have none
+    if not batch_of(model) and item[:1] == (1,) and array.ndim:
         forms.append(array[:, None])
     for given in forms:
         ahead = given.ndim - len(item)
@@ -411,7 +414,7 @@ def spooled_rows(given: Iterable[object], model: Model, source: str, most: int |
     """Reads an iterable once into a temporary file; only the first `most` items."""
     spool = _Spool()
     labels: list[Array | None] = []
-    for index, value in enumerate(_guarded(given, source)):
+    for index, value in enumerate(_guard_iteration(given, source)):
         where = phrase("{source}: item {index}", source, index)
         left = None if most is None else most - len(labels)
         for arrays, label in islice(_split(value, model, where), left):
@@ -435,7 +438,7 @@ def spooled_rows(given: Iterable[object], model: Model, source: str, most: int |
     return Rows(names, spool.read, spool.digests.__getitem__, classes, notes)
 
 
-def _guarded(given: Iterable[object], source: str) -> Iterator[object]:
+def _guard_iteration(given: Iterable[object], source: str) -> Iterator[object]:
     """Passes the items on, and reports failures of the user's own code as such."""
     try:
         yield from given
@@ -453,11 +456,11 @@ def foreign_failure(source: str, error: BaseException) -> BadInput:
 
 def _split(value: object, model: Model, where: str) -> Iterable[Item]:
     """The items in one value that a generator gave."""
-    inputs, label = _parted(value, len(model.main.inputs))
+    inputs, label = _separate_label(value, len(model.main.inputs))
     if is_mapping(inputs):
         named = {str(k): _number_array(v, where) for k, v in inputs.items()}
         label = named.pop("y", None) if label is None else label
-        pairs = _matched(named, model, where)
+        pairs = _match_arrays(named, model, where)
     else:
         listed = inputs if is_list_or_tuple(inputs) else [inputs]
         if len(listed) != len(model.main.inputs):
@@ -478,7 +481,7 @@ def _split(value: object, model: Model, where: str) -> Iterable[Item]:
         yield tuple(c[index] for c in columns), None if labels is None else labels[index]
 
 
-def _parted(value: object, inputs: int) -> tuple[object, object]:
+def _separate_label(value: object, inputs: int) -> tuple[object, object]:
     """Separates inputs from a label: pairs (x, y), flat tuples of inputs with or without a label,
     TFLite's lists."""
     if not is_tuple(value):

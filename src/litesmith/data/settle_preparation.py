@@ -1,4 +1,4 @@
-"""The preparation of samples, settled: as the user says, as the model states, or guessed."""
+"""The complete preparation of samples: as the user states, as the model states, or guessed."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 from litesmith.data.opened_samples import OpenedSamples
 
-# The best choice is certain where the next one scores below this share of it; below the second
-# number nothing is chosen.
+# The best choice is certain where the next one scores below this share of its score; none is chosen
+# where the best scores below the second number.
 _CLEARLY, _LEAST = 0.9, 0.02
 
 
@@ -50,7 +50,7 @@ def settle_preparation(data: OpenedSamples, has_images: bool) -> OpenedSamples:
         choice = from_model(data.model, pixels[0])
         notes = choice.notes if choice is not None else ()
         if choice is None or not choice.preparation.is_chosen:
-            choice = _guessed(few, offsets)
+            choice = _guess_norm(few, offsets)
             notes += choice.notes
         given = with_norm(given, choice.preparation)
         few = _with_others(few, pixels[1:], given)
@@ -60,8 +60,8 @@ def settle_preparation(data: OpenedSamples, has_images: bool) -> OpenedSamples:
 
 def _with_others(few: OpenedSamples, places: Sequence[int], usual: Preparation) -> OpenedSamples:
     """Adds the normalisation of further images, where the model states another one for them."""
-    told = [(place, from_model(few.model, place)) for place in places]
-    known = [(place, c) for place, c in told if c is not None and c.preparation.is_chosen]
+    choices = [(place, from_model(few.model, place)) for place in places]
+    known = [(place, c) for place, c in choices if c is not None and c.preparation.is_chosen]
     names = [plain(few.model.main.inputs[place].name) for place, _ in known]
     return replace(
         few,
@@ -73,7 +73,7 @@ def _with_others(few: OpenedSamples, places: Sequence[int], usual: Preparation) 
     )
 
 
-def _guessed(few: OpenedSamples, offsets: Sequence[int]) -> Choice:
+def _guess_norm(few: OpenedSamples, offsets: Sequence[int]) -> Choice:
     few = _in_memory(few.spread(tried_count(few.model)))
     wanted = picture(few.model.main.inputs[0])
     if few.rows.scorer is not None and wanted is not None:
@@ -146,7 +146,8 @@ def _guess_by_task(
     prepared: Callable[[str], Sequence[Sample]],
 ) -> Choice | None:
     """Chooses one of the named normalisations, under which `prepared` gives the samples; None where
-    the scorer cannot grade, or the model does nothing under any of them."""
+    the scorer cannot grade, or every grade is too low.
+    """
     if not isinstance(scorer, Graded):
         return None
 

@@ -1,5 +1,6 @@
-"""Ships models and samples to other machines: models by digest, opened once by each process there;
-stored items in pieces, which are decoded and prepared there."""
+"""Ships models and samples to other machines: models by digest, which each process there opens
+once; stored items in pieces, which are decoded and prepared there.
+"""
 
 import os
 from collections import OrderedDict
@@ -30,7 +31,8 @@ from litesmith.tflite.read import read
 from litesmith.tflite.write import to_bytes
 from litesmith.workers.engine import Engine, Held
 
-Content = NDArray[np.uint8]  # the bytes of a file: an array is not copied on its way to a process
+# the bytes of a file, as an array, which is not copied on its way to a process
+Content = NDArray[np.uint8]
 
 # The number of models that a process keeps open.
 _MOST_OPEN = 4
@@ -59,7 +61,7 @@ def content_of(source: Source) -> Content:
 
 
 def answering(key: str, content: Content, target: str) -> Answering:
-    """A model ready to answer; this process opens it unless it is open."""
+    """A model ready to answer, opened once per process."""
     if (key, target) not in _open:
         session = main_session(content.data, target)
         _open[key, target] = session, Answering(session)
@@ -142,7 +144,7 @@ class DataPiece:
 
 @dataclass(frozen=True, eq=False)
 class Ready:
-    """Samples of any other origin, as they are."""
+    """Samples that cannot be shipped as stored items."""
 
     samples: tuple[Sample, ...]
 
@@ -158,7 +160,7 @@ class Ready:
 Portion = DataPiece | Ready
 
 
-class Lying(NamedTuple):
+class HeldPortion(NamedTuple):
     """A portion of data held by the workers, and its name there."""
 
     key: str
@@ -167,7 +169,7 @@ class Lying(NamedTuple):
 
 def portions(
     engine: Engine, data: Data, *, whole: bool = False, digests: bool = False
-) -> Iterator[Lying]:
+) -> Iterator[HeldPortion]:
     """Data in pieces held by the workers, made on demand; `whole` makes a single piece.
 
     The same data is shipped once, as long as there is room for it; with `digests` it is shipped
@@ -183,7 +185,7 @@ def portions(
         places = range(start, min(start + count, len(data)))
         key = f"data {token} {places.start} {places.stop} {digests}"
         made = partial(piece, stored, places, digests=digests)
-        yield Lying(key, engine.hold(key, made, _nbytes))
+        yield HeldPortion(key, engine.hold(key, made, _nbytes))
 
 
 def join_pieces(pieces: Sequence[DataPiece]) -> OpenedSamples:
@@ -193,13 +195,13 @@ def join_pieces(pieces: Sequence[DataPiece]) -> OpenedSamples:
     classes = [p.classes for p in pieces if p.classes is not None]
     return replace(
         first,
-        names=_chained([p.names for p in pieces]),
-        stored=_chained([p.stored for p in pieces]),
-        columns=tuple(_chained([tuple(p.columns[place]) for p in pieces]) for place in columns),
-        labels=_chained([p.labels for p in pieces]),
+        names=_chain([p.names for p in pieces]),
+        stored=_chain([p.stored for p in pieces]),
+        columns=tuple(_chain([tuple(p.columns[place]) for p in pieces]) for place in columns),
+        labels=_chain([p.labels for p in pieces]),
         classes=np.concatenate(classes) if classes else None,
-        digests=_chained([p.digests for p in pieces]),
-        more=_chained([p.more for p in pieces]),
+        digests=_chain([p.digests for p in pieces]),
+        more=_chain([p.more for p in pieces]),
     ).open_samples()
 
 
@@ -231,13 +233,13 @@ def piece(data: OpenedSamples, places: Sequence[int], *, digests: bool = False) 
     )
 
 
-def _ready(engine: Engine, data: Data, token: str, whole: bool) -> Iterator[Lying]:
+def _ready(engine: Engine, data: Data, token: str, whole: bool) -> Iterator[HeldPortion]:
     count = len(data) if whole else _even(len(data), engine)
     samples = iter(data)
     for number in range(-(-len(data) // count)):
         some = tuple(islice(samples, count))
         key = f"data {token} {number} {count}"
-        yield Lying(key, engine.hold(key, partial(Ready, some), _nbytes))
+        yield HeldPortion(key, engine.hold(key, partial(Ready, some), _nbytes))
 
 
 def _nbytes(portion: Portion) -> int:
@@ -263,5 +265,5 @@ def _column(arrays: Sequence[Array]) -> Sequence[Array]:
     return cast(Sequence[Array], np.stack(arrays)) if alike else tuple(arrays)
 
 
-def _chained(parts: Sequence[tuple[T, ...]]) -> tuple[T, ...]:
+def _chain(parts: Sequence[tuple[T, ...]]) -> tuple[T, ...]:
     return tuple(one for part in parts for one in part)

@@ -1,4 +1,4 @@
-"""`open_data`: turns whatever a user has into samples that a model can run.
+"""`open_data` turns folders, files, functions, arrays and generators into samples for a model.
 
 An .npy is mapped, images are decoded on demand, and a generator is read once into a temporary file;
 the members of an .npz are loaded into memory.
@@ -32,7 +32,7 @@ from litesmith.data.readers import (
 )
 from litesmith.data.samples import Data
 from litesmith.data.settle_preparation import settle_preparation
-from litesmith.data.task_rows import shows_images, squashed, task_rows
+from litesmith.data.task_rows import shows_images, squash, task_rows
 from litesmith.data.unusable_items import ChosenItems, only_usable
 from litesmith.data.user_functions import call_function, users_function
 from litesmith.errors import BadInput
@@ -68,12 +68,11 @@ def open_data(
     """Opens samples for a model from a folder, an .npz or .npy, `module:function`, arrays or a
     generator.
 
-    A text may name code, a path never does: paths found in records are passed as paths.
+    A `str` may name code, a `Path` never does: paths found in records are passed as `Path`.
 
-    `samples` limits the number of samples: the same ones each time, spread over the classes; the
-    first ones of a generator, which may be endless. Where there are fewer, a note says so, unless
-    nobody asked for that number. With `resizes`, arrays of images are resized to the input, as
-    files are.
+    `samples` limits the number of samples: the same ones each time, spread over the classes; of a
+    generator, which may be endless, the first ones. Where there are fewer, a note says so, unless
+    `is_asked` is False. With `resizes`, arrays of images are resized to the input, as files are.
     """
     if samples is not None and samples < 1:
         raise BadInput("{samples}: a number from 1 on is needed", argument("samples", samples))
@@ -84,7 +83,7 @@ def open_data(
         raise BadInput("{name}: the model has no input to feed", plain(name))
     seen: dict[int, Sketch | None] = {}
     sizing = preparation if resizes else None
-    rows = _with_sketches(_rows(source, name, model, preparation, samples, sizing), model, seen)
+    rows = _add_sketches(_rows(source, name, model, preparation, samples, sizing), model, seen)
     batch = batch_of(model) or 1
 
     def choose(some: Sequence[int]) -> ChosenItems:
@@ -101,20 +100,20 @@ def open_data(
         )
     if rows.task:
         is_squashed = shows_images(rows.task)
-        preparation = squashed(preparation) if is_squashed else preparation
+        preparation = squash(preparation) if is_squashed else preparation
         preparation = replace(preparation, task=rows.task)
     found = OpenedSamples(name, rows, chosen, model, preparation)
     is_folder = is_path(source) and os.path.isdir(source)
     is_decoded = rows.resized or rows.stored is not None
     has_images = is_decoded or (is_folder and not rows.task) or shows_images(rows.task)
     settled = settle_preparation(found, has_images)
-    told = (*rows.notes, *notes, *settled.notes)
+    notes_so_far = (*rows.notes, *notes, *settled.notes)
     grouping = _grouping(rows, chosen, seen, preparation, name)
-    return replace(settled, chosen=chosen, notes=told, grouping=grouping)
+    return replace(settled, chosen=chosen, notes=notes_so_far, grouping=grouping)
 
 
-def _with_sketches(rows: Rows, model: Model, seen: dict[int, Sketch | None]) -> Rows:
-    """The same rows, which leave a sketch of every item read, for `Grouping`."""
+def _add_sketches(rows: Rows, model: Model, seen: dict[int, Sketch | None]) -> Rows:
+    """The same rows, which also keep a sketch of every item that is read, for `Grouping`."""
 
     def read(index: int) -> Item:
         item = rows.read(index)
@@ -138,8 +137,10 @@ def _grouping(
 
     asked = preparation.group
     alone = asked == NO_GROUPS
-    told = stated_groups(asked, rows.names, rows.columns, source) if asked and not alone else None
-    return Grouping(chosen, rows.digest, read, told, alone, seen)
+    user_groups = (
+        stated_groups(asked, rows.names, rows.columns, source) if asked and not alone else None
+    )
+    return Grouping(chosen, rows.digest, read, user_groups, alone, seen)
 
 
 def _is_array(value: object) -> "TypeIs[Array]":
@@ -173,7 +174,7 @@ def _rows(
             return read(path, model, preparation)
         if isinstance(source, str) and not path.exists() and ":" in name:
             return spooled_rows(call_function(users_function(name), name), model, name, most)
-        return array_rows(_loaded(path), model, name, sizing)
+        return array_rows(_load_arrays(path), model, name, sizing)
     if _is_array(source):
         return array_rows({"x": source}, model, name, sizing)
     if is_mapping(source):
@@ -190,14 +191,14 @@ def _rows(
 
 def _numbers(table: Path, model: Model, name: str, preparation: Preparation) -> Rows:
     """Reads a table of numbers, with labels where it has them."""
-    arrays, told = table_arrays(table, model, class_names(model, preparation))
-    if told is None:
+    arrays, labels = table_arrays(table, model, class_names(model, preparation))
+    if labels is None:
         return array_rows(arrays, model, name)
-    rows = array_rows(arrays | {"y": told.values}, model, name)
-    return replace(rows, notes=(*told.notes, *rows.notes), settled=told.settled)
+    rows = array_rows(arrays | {"y": labels.values}, model, name)
+    return replace(rows, notes=(*labels.notes, *rows.notes), settled=labels.settled)
 
 
-def _loaded(path: Path) -> dict[str, Array]:
+def _load_arrays(path: Path) -> dict[str, Array]:
     """Loads the arrays of an .npy or .npz file; never unpickles anything."""
     if not path.exists():
         raise BadInput(
@@ -219,7 +220,7 @@ def _choose(
     count = len(some)
     wanted = count if samples is None else samples * batch
     classes = None if rows.classes is None else rows.classes[np.array(some, np.intp)]
-    places = _stratified(classes, count, wanted) if wanted < count else range(count)
+    places = _choose_by_class(classes, count, wanted) if wanted < count else range(count)
     chosen = [some[place] for place in places]
     notes: list[str] = []
     if samples is not None and is_asked and wanted > count:
@@ -238,7 +239,7 @@ def _choose(
     return ChosenItems(tuple(chosen), tuple(notes))
 
 
-def _stratified(classes: Array | None, count: int, wanted: int) -> list[int]:
+def _choose_by_class(classes: Array | None, count: int, wanted: int) -> list[int]:
     """Chooses `wanted` items, in order: equally many of each class as far as possible."""
     if classes is None:
         return spread_evenly(range(count), wanted)

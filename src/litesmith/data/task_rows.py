@@ -1,4 +1,4 @@
-"""Sources with more than a class per item: boxes, masks, transcripts, answers."""
+"""Items with more than a class: boxes, masks, transcripts, answers."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -31,12 +31,12 @@ def task_rows(source: Path, model: Model, preparation: Preparation) -> Rows | No
         raise BadInput("{source}: does not exist", plain(str(source)))
     items = task.open(source, model, settings)
     rows = _image_rows(items, model, preparation) if task.item == "image" else _array_rows(items)
-    told = phrase("taken for {task}; if that is wrong: --task", task.title)
-    notes = items.notes if asked else (told, *items.notes)
+    note = phrase("taken for {task}; if that is wrong: --task", task.title)
+    notes = items.notes if asked else (note, *items.notes)
     return replace(rows, notes=notes, task=name, scorer=items.scorer)
 
 
-def squashed(preparation: Preparation) -> Preparation:
+def squash(preparation: Preparation) -> Preparation:
     """The preparation of images whose positions matter: the whole image in the input's size."""
     return replace(preparation, crop=0.0)
 
@@ -49,14 +49,19 @@ def shows_images(task: str) -> bool:
 def _settings(model: Model, preparation: Preparation) -> Settings:
     wanted = picture(model.main.inputs[0]) if len(model.main.inputs) == 1 else None
     size = None if wanted is None else (wanted.height, wanted.width)
-    told = (preparation.decode, preparation.class_names, preparation.vocab, preparation.features)
-    return Settings(*told, size, preparation.rate)
+    words_and_layout = (
+        preparation.decode,
+        preparation.class_names,
+        preparation.vocab,
+        preparation.features,
+    )
+    return Settings(*words_and_layout, size, preparation.rate)
 
 
 def _image_rows(items: TaskItems, model: Model, preparation: Preparation) -> Rows:
     wanted = picture(model.main.inputs[0])
     assert wanted is not None, "a task of images is for a model that takes one"
-    whole = squashed(preparation)
+    whole = squash(preparation)
     files, sizes = items.files, items.sizes or (None,) * len(items.files)
 
     def read(index: int) -> Item:

@@ -1,4 +1,6 @@
-"""Items that cannot be used: named, counted and left out; refused where they are many."""
+"""Items that cannot be used are named, counted and left out; if they are many, the data is
+refused.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -25,7 +27,7 @@ class ChosenItems(NamedTuple):
 def only_usable(
     rows: Rows, choose: Callable[[Sequence[int]], ChosenItems], source: str
 ) -> ChosenItems:
-    """Lets `choose` choose among the usable items, looking only at those it chooses.
+    """Lets `choose` choose among the usable items; only the items that it chooses are checked.
 
     It chooses again while its choice contains an unusable item.
     """
@@ -37,30 +39,34 @@ def only_usable(
         chosen = choose([place for place in every if not seen.get(place)])
         new = [place for place in chosen.places if place not in seen]
         if not new:
-            return ChosenItems(chosen.places, (*chosen.notes, *_told(rows, seen)))
+            return ChosenItems(chosen.places, (*chosen.notes, *_note_left_out(rows, seen)))
         seen.update(zip(new, in_parallel(rows.check.fault, new), strict=True))
         if sum(map(bool, seen.values())) > _MOST * len(seen):
             raise BadInput(
                 "{source}: {counted}, more than {share}: {listed}; repair them or take them away",
                 source,
-                _counted(rows, seen),
+                _count_unusable(rows, seen),
                 percent_text(_MOST),
-                _listed(rows, seen),
+                _list_unusable(rows, seen),
             )
 
 
 def tells_of_unusable(note: str) -> bool:
-    """True for a note of this file about items that were left out."""
+    """True for the note about items that were left out."""
     return isinstance(note, Phrase) and {*note.values} == {"counted", "listed"}
 
 
-def _told(rows: Rows, seen: dict[int, str]) -> tuple[str, ...]:
+def _note_left_out(rows: Rows, seen: dict[int, str]) -> tuple[str, ...]:
     """A sentence about the items left out, and one for each class that has no others."""
     bad = [place for place, fault in seen.items() if fault]
     if not bad:
         return ()
-    told = [
-        phrase("{counted} and are left out: {listed}", _counted(rows, seen), _listed(rows, seen))
+    notes = [
+        phrase(
+            "{counted} and are left out: {listed}",
+            _count_unusable(rows, seen),
+            _list_unusable(rows, seen),
+        )
     ]
     if rows.classes is not None:
         others = [place for place in range(len(rows.names)) if not seen.get(place)]
@@ -72,17 +78,17 @@ def _told(rows: Rows, seen: dict[int, str]) -> tuple[str, ...]:
                 if file and folder and folder != str(number)
                 else ""
             )
-            told.append(phrase("class {number}{named} has no samples left", number, named))
-    return tuple(told)
+            notes.append(phrase("class {number}{named} has no samples left", number, named))
+    return tuple(notes)
 
 
-def _counted(rows: Rows, seen: dict[int, str]) -> str:
+def _count_unusable(rows: Rows, seen: dict[int, str]) -> str:
     count = sum(map(bool, seen.values()))
     what = "" if rows.check is None else rows.check.what
     return phrase("{count} of {count2} {what}", total_text(count), total_text(len(seen)), what)
 
 
-def _listed(rows: Rows, seen: dict[int, str]) -> str:
+def _list_unusable(rows: Rows, seen: dict[int, str]) -> str:
     bad = sorted(place for place, fault in seen.items() if fault)
     named = ", ".join(f"{plain(rows.names[place])} ({seen[place]})" for place in bad[:_NAMED])
     return (

@@ -17,10 +17,10 @@ from litesmith.lang.language import say
 from litesmith.pages.drawing.bars import Bar, BarRow, bar_chart, time_chart
 from litesmith.pages.drawing.markdown import (
     Markdown,
-    again,
     escape_markdown,
     fold,
     paragraphs,
+    repeat_line,
     table,
 )
 from litesmith.pages.drawing.markup import (
@@ -50,7 +50,7 @@ class BenchFolder:
     """Everything in the report of a bench.
 
     placed  the placement of ops, by the digest of a model and a target
-    losses  what could not be read
+    losses  what could not be read, and why
     """
 
     summary: BenchSummary
@@ -62,7 +62,7 @@ class BenchFolder:
         return join([one.model or phrase("a model") for one in self.summary.models], ", ")
 
 
-def read_benched(folder: Path) -> BenchFolder:
+def read_bench(folder: Path) -> BenchFolder:
     """Everything that the folder holds."""
     summary, losses = read_summary(BenchSummary, folder / BENCH)
     placed: dict[tuple[str, str], PlacementRow] = {}
@@ -89,7 +89,7 @@ def _cells(row: TargetRow) -> tuple[str, ...]:
 
 
 def _how(row: TargetRow) -> str:
-    """How a time is known, as in `measured, 3 runs by itself`."""
+    """How a time was obtained, as in `measured, 3 runs by itself`."""
     if not row.runs:
         return phrase(row.how)
     count = phrase("1 run") if row.runs == 1 else phrase("{count} runs", row.runs)
@@ -99,8 +99,7 @@ def _how(row: TargetRow) -> str:
 
 
 def _tone(row: TargetRow) -> str:
-    """Whether a model should run on a target, as a tone; "" where nothing speaks for or
-    against it."""
+    """Whether a model should run on a target, as a tone; "" where no verdict is known."""
     if row.why or row.verdict == UNCLEAR:
         return ""
     if row.runs:
@@ -124,9 +123,9 @@ def _reasons(placed: PlacementRow | None) -> tuple[int, list[str]]:
     return counts.total(), lines
 
 
-def benched_page(folder: Path) -> Page:
+def bench_page(folder: Path) -> Page:
     """The page of a folder that `bench --on all -o` wrote."""
-    record = read_benched(folder)
+    record = read_bench(folder)
     sections = [
         (f"model-{place}", one.model or phrase("A model"), _section(record, one))
         for place, one in enumerate(record.summary.models)
@@ -153,7 +152,7 @@ def timed_rows(model: BenchedModel) -> list[TargetRow]:
 
 
 def base_of(model: BenchedModel) -> TargetRow | None:
-    """The CPU, which the others took turns with."""
+    """The row of the CPU, with which the other targets took turns."""
     turns = [row for row in model.targets if row.latency_us and row.runs and not row.is_alone]
     return next((row for row in turns if row.ratio is None), None)
 
@@ -242,8 +241,9 @@ def _ends(row: TargetRow, base: TargetRow | None) -> tuple[float | None, float |
 
 
 def _times(record: BenchFolder) -> Html | None:
-    """The times that were measured, and below them, hatched, those that compilers worked out: a
-    chart for each model."""
+    """A chart for each model: the measured times, and below them, hatched, the estimates of
+    compilers.
+    """
     models = record.summary.models
     drawn = [_chart(one, one.model if len(models) > 1 else "") for one in models]
     charts = [chart for chart in drawn if chart is not None]
@@ -283,7 +283,9 @@ _TITLES = (
 
 
 def _section(record: BenchFolder, one: BenchedModel) -> Html:
-    """The section of a model: first what ran here; below it, folded, what is only predicted."""
+    """The section of a model: the targets that ran here; below them, folded, those that are only
+    predicted.
+    """
     ran = [row for row in one.targets if row.runs or row.how == MEASURED]
     others = [row for row in one.targets if row not in ran]
     return join_html(
@@ -304,17 +306,17 @@ def _table(record: BenchFolder, one: BenchedModel, rows: Sequence[TargetRow]) ->
 
 
 def _group(rows: Sequence[TargetRow]) -> list[list[TargetRow]]:
-    """Targets that follow each other and answer alike but for their names, together."""
+    """Groups neighbouring targets whose rows differ only in their names."""
     found: list[list[TargetRow]] = []
     for row in rows:
-        if found and _alike(found[-1][0]) == _alike(row):
+        if found and _cells_without_name(found[-1][0]) == _cells_without_name(row):
             found[-1].append(row)
         else:
             found.append([row])
     return found
 
 
-def _alike(row: TargetRow) -> tuple[str, ...]:
+def _cells_without_name(row: TargetRow) -> tuple[str, ...]:
     _, *cells = _cells(row)
     return tuple(cell.replace(row.target, "") for cell in cells)
 
@@ -361,29 +363,29 @@ _MEANINGS = (
 
 
 def _about(record: BenchFolder) -> Html:
-    told = record.summary
-    digests = [(phrase("SHA-256 of {model}", one.model), one.digest) for one in told.models]
-    command = tag("pre", tag("code", told.command)) if told.command else None
-    return join_html(pairs(_MEANINGS), command, pairs([*machine(told.environment), *digests]))
+    summary = record.summary
+    digests = [(phrase("SHA-256 of {model}", one.model), one.digest) for one in summary.models]
+    command = tag("pre", tag("code", summary.command)) if summary.command else None
+    return join_html(pairs(_MEANINGS), command, pairs([*machine(summary.environment), *digests]))
 
 
-def benched_markdown(folder: Path, stem: str) -> Markdown:
+def bench_markdown(folder: Path, stem: str) -> Markdown:
     """The report for a pull request, without pictures."""
-    record = read_benched(folder)
+    record = read_bench(folder)
     parts: list[str] = []
     for one in record.summary.models:
         title = phrase("{model}: every target", one.model or phrase("a model"))
         rows = [[escape_markdown(cell) for cell in _cells(row)] for row in one.targets]
         verdict = verdict_of(one)[1].title
-        told = f"**{escape_markdown(verdict)}**. {escape_markdown(_headline(record, one))}"
+        bold_verdict = f"**{escape_markdown(verdict)}**. {escape_markdown(_headline(record, one))}"
         parts += [
             f"# {escape_markdown(title)}",
-            told,
+            bold_verdict,
             table(_TITLES, rows),
             _folded_reasons(record, one),
         ]
     meanings = "\n".join(f"- {say(name)}: {escape_markdown(words)}" for name, words in _MEANINGS)
-    return Markdown(paragraphs(*parts, meanings, again(record.summary.command)))
+    return Markdown(paragraphs(*parts, meanings, repeat_line(record.summary.command)))
 
 
 def _folded_reasons(record: BenchFolder, one: BenchedModel) -> str:
@@ -395,13 +397,13 @@ def _folded_reasons(record: BenchFolder, one: BenchedModel) -> str:
     return fold("Why ops stay on the CPU", "\n".join(lines)) if lines else ""
 
 
-def benched_glance(folder: Path) -> Glance:
+def bench_glance(folder: Path) -> Glance:
     """A bench beside other runs: its first model where that is fastest."""
-    record = read_benched(folder)
-    told = record.summary
-    if not told.models:
+    record = read_bench(folder)
+    summary = record.summary
+    if not summary.models:
         return Glance("bench", record.heading, "none", phrase("Not measured"), "")
-    model = told.models[0]
+    model = summary.models[0]
     kind, shown = verdict_of(model)
     winner = winner_of(model)
     return Glance(
@@ -413,6 +415,6 @@ def benched_glance(folder: Path) -> Glance:
         target=winner.target if winner else "",
         us=winner.latency_us if winner else None,
         bytes=model.bytes,
-        version=told.version,
-        machine=machine_of(told.environment),
+        version=summary.version,
+        machine=machine_of(summary.environment),
     )

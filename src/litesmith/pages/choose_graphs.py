@@ -1,5 +1,6 @@
-"""What `choose` left in its folder, as far as it can be read; and its graphs: accuracy against size
-and against time."""
+"""The folder of `choose`, as far as it can be read; and its graphs: accuracy against size and
+against time.
+"""
 
 import math
 from collections.abc import Sequence
@@ -34,8 +35,8 @@ from litesmith.pages.records.tune_folder import Entry
 from litesmith.phrases import phrase
 from litesmith.units import number_text, score_text
 
-# Costs that differ by more than this are drawn on a logarithmic axis: else the small ones would
-# be one spot.
+# Costs that differ by more than this factor are drawn on a logarithmic axis, where the small ones
+# stay apart.
 _FAR_APART = 6.0
 
 # The number of letters of a name in a graph; where even that does not fit, the number in the table
@@ -47,7 +48,7 @@ _MOST_LETTERS = 28
 class ChosenModel:
     """A candidate; graphs draw its `entry`.
 
-    is_measured  False where its accuracy is the published one
+    is_measured  False where its accuracy is a published one
     """
 
     entry: Entry
@@ -70,8 +71,9 @@ class ChosenModel:
 
 @dataclass(frozen=True)
 class ChooseFolder:
-    """Everything in the report of a choice; `losses` could not be read, and `changed` are files
-    that differ from those measured."""
+    """Everything in the report of a choice; `losses` says what could not be read, `changed` names
+    files that differ from those measured.
+    """
 
     summary: ChooseSummary
     models: tuple[ChosenModel, ...] = ()
@@ -82,8 +84,8 @@ class ChooseFolder:
         return next((model for model in self.models if model.name == name), None)
 
 
-def read_chosen(folder: Path) -> ChooseFolder:
-    """Reads the folder of a choice, as far as the choice came."""
+def read_choice(folder: Path) -> ChooseFolder:
+    """Reads the folder of a choice, finished or not."""
     summary, losses = read_summary(ChooseSummary, folder / CHOOSE)
     models = tuple(_model(row, summary) for row in summary.candidates)
     files = ((Path(row.file), row.digest) for row in summary.candidates if row.file)
@@ -144,8 +146,8 @@ AXES: tuple[_Axis, ...] = (
 )
 
 
-class _Across:
-    """Places of costs, linear or by their logarithm."""
+class _CostAxis:
+    """Positions of costs on an axis, linear or logarithmic."""
 
     def __init__(self, costs: Sequence[float]) -> None:
         low, high = min(costs), max(costs)
@@ -177,7 +179,7 @@ class _Across:
 
 
 def graphs(record: ChooseFolder) -> tuple[TradeoffGraph, ...]:
-    """The graphs that the models fill."""
+    """The graphs for which the models have numbers."""
     drawn = (_graph(axis, record) for axis in AXES)
     return tuple(graph for graph in drawn if graph is not None)
 
@@ -197,7 +199,7 @@ def _graph(axis: _Axis, record: ChooseFolder) -> TradeoffGraph | None:
     limit = record.summary.request.ceilings.get(axis.name)
     costs = [cost[0] for _, cost, _ in found]
     limit = limit if limit and limit < 3 * max(costs) else None
-    across = _Across(costs if limit is None else [*costs, limit])
+    across = _CostAxis(costs if limit is None else [*costs, limit])
     floor = record.summary.request.min_accuracy
     up = up_scale([worths(score, worth) for _, _, score in found], floor)
     unit = axis.unit(across.high)
@@ -216,7 +218,7 @@ def _graph(axis: _Axis, record: ChooseFolder) -> TradeoffGraph | None:
         y_title=y_title(title, first.unit),
         x_ticks=across.ticks(axis.units[unit]),
         y_ticks=scale_ticks(up, worth * (0.01 if first.unit == "share" else 1.0)),
-        marks=_labelled(marks, names, segments(line), notes),
+        marks=_label_by_rank(marks, names, segments(line), notes),
         front=line,
         budget=budget,
         limit=ceiling,
@@ -237,7 +239,7 @@ def _x_title(axis: _Axis, record: ChooseFolder, unit: str, is_log: bool) -> str:
 def _mark(
     record: ChooseFolder,
     one: tuple[ChosenModel, Cost, Score],
-    across: _Across,
+    across: _CostAxis,
     up: Scale,
     worth: int,
 ) -> PlotMark:
@@ -261,11 +263,12 @@ def _shape(model: ChosenModel, record: ChooseFolder) -> str:
     return "cross" if model.entry.status == MISSES else "circle"
 
 
-def _labelled(
+def _label_by_rank(
     marks: Sequence[PlotMark], names: Sequence[str], line: Sequence[Box], notes: Sequence[Label]
 ) -> tuple[PlotMark, ...]:
-    """The marks with names, those that matter most first; where a name finds no place, its number
-    in the table. They are drawn last."""
+    """The marks with names, the most important first; where a name finds no room, its number in the
+    table. Important marks are drawn last.
+    """
     ranked = sorted(marks, key=lambda m: (m.shape != "star", not m.on_front, m.x, m.y))
     short = [shorten(m.entry.name, _MOST_LETTERS) for m in ranked]
     texts = [

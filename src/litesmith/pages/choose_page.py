@@ -5,14 +5,14 @@ from pathlib import Path
 
 from litesmith.evidence.tune_record import DONE
 from litesmith.lang.language import say
-from litesmith.pages.choose_graphs import ChooseFolder, ChosenModel, graphs, read_chosen
+from litesmith.pages.choose_graphs import ChooseFolder, ChosenModel, graphs, read_choice
 from litesmith.pages.drawing.markdown import (
     Markdown,
-    again,
     cell,
     escape_markdown,
     paragraphs,
     picture,
+    repeat_line,
     table,
 )
 from litesmith.pages.drawing.markup import (
@@ -64,9 +64,9 @@ _UNFINISHED = Verdict("…", phrase("Not finished"), phrase("This is what there 
 _COLUMNS = (phrase("Accuracy"), phrase("Latency"), phrase("File"), phrase("Peak memory"))
 
 
-def chosen_page(folder: Path) -> Page:
+def choose_page(folder: Path) -> Page:
     """The page of a folder that `choose` wrote."""
-    record = read_chosen(folder)
+    record = read_choice(folder)
     parts = list_parts(
         ("verdict", phrase("Verdict"), _verdict(record)),
         ("trade-offs", phrase("Accuracy against size and latency"), _figures(record)),
@@ -91,14 +91,14 @@ def _heading(record: ChooseFolder) -> str:
     return record.summary.pick or phrase("{count} models", len(record.models))
 
 
-def _asked(record: ChooseFolder) -> str:
+def _request_words(record: ChooseFolder) -> str:
     request = record.summary.request
     goals = {"accuracy": phrase("the most accurate"), "": ""}
     goal = goals.get(request.goal, phrase("least {goal}", phrase(request.goal)))
     on = phrase("on {target}", request.target) if request.target else ""
     is_told = verdict_of(record) in (_PICKED, _NOTHING)  # whose reason has the limits
-    told = filter(None, (goal, *(() if is_told else request.limits), on))
-    return join(map(phrase, told), "; ")
+    parts = filter(None, (goal, *(() if is_told else request.limits), on))
+    return join(map(phrase, parts), "; ")
 
 
 def _verdict(record: ChooseFolder) -> Html:
@@ -108,7 +108,7 @@ def _verdict(record: ChooseFolder) -> Html:
         _kind(record),
         shown,
         record.summary.reason,
-        asked_html(_asked(record), record.summary.seconds),
+        asked_html(_request_words(record), record.summary.seconds),
         tiles_html(_tiles(own)) if own else None,
         _ship(own, record.summary.request.target)
         if own and record.summary.pick and not record.changed
@@ -255,28 +255,28 @@ def _about(record: ChooseFolder) -> Html:
         ),
     ]
     machine = ((key, value_words(key, v)) for key, v in record.summary.environment.items())
-    told = (*record.summary.notes, *record.summary.warnings)
+    notes_and_warnings = (*record.summary.notes, *record.summary.warnings)
     return join_html(
-        bullets(told),
+        bullets(notes_and_warnings),
         tag("pre", tag("code", record.summary.command)) if record.summary.command else None,
         pairs([*lines, *machine]),
     )
 
 
-def chosen_markdown(folder: Path, stem: str) -> Markdown:
+def choose_markdown(folder: Path, stem: str) -> Markdown:
     """The report for a pull request; `stem` begins the names of its pictures."""
-    record = read_chosen(folder)
+    record = read_choice(folder)
     drawn = {f"{stem}-{graph.name}.png": graph for graph in graphs(record)}
     head = ("", phrase("model"), *_COLUMNS, phrase("front"), "")
-    told = paragraphs(
+    content = paragraphs(
         f"# {escape_markdown(_heading(record))}: {escape_markdown(verdict_of(record).title)}",
         f"**{escape_markdown(record.summary.reason)}**" if record.summary.reason else "",
-        escape_markdown(phrase("Asked for: {asked}.", _asked(record))),
+        escape_markdown(phrase("Asked for: {asked}.", _request_words(record))),
         "\n".join(picture(graph.title, name) for name, graph in drawn.items()),
         table(head, [_line(record, place) for place in range(len(record.models))]),
-        again(record.summary.command),
+        repeat_line(record.summary.command),
     )
-    return Markdown(told, {name: png(graph) for name, graph in drawn.items()})
+    return Markdown(content, {name: png(graph) for name, graph in drawn.items()})
 
 
 def _line(record: ChooseFolder, place: int) -> list[str]:
@@ -292,23 +292,23 @@ def _line(record: ChooseFolder, place: int) -> list[str]:
     ]
 
 
-def chosen_glance(folder: Path) -> Glance:
+def choose_glance(folder: Path) -> Glance:
     """A choice beside other runs."""
-    record = read_chosen(folder)
-    told = record.summary
-    own = record.model(told.pick or told.nearest)
+    record = read_choice(folder)
+    summary = record.summary
+    own = record.model(summary.pick or summary.nearest)
     entry = own.entry if own else None
     return Glance(
         command="choose",
         model=_heading(record),
         kind=_kind(record),
         verdict=verdict_of(record).title,
-        headline=told.reason,
-        target=told.request.target,
+        headline=summary.reason,
+        target=summary.request.target,
         score=score_words(entry.score) if entry else "",
         score_key=entry.score.value if entry and entry.score else None,
         us=entry.speed.p50_us if entry and entry.speed else None,
         bytes=entry.bytes if entry else None,
-        version=told.version,
-        machine=machine_of(told.environment),
+        version=summary.version,
+        machine=machine_of(summary.environment),
     )

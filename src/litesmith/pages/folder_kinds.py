@@ -7,17 +7,17 @@ from typing import NamedTuple
 from litesmith.arguments import argument
 from litesmith.errors import BadInput
 from litesmith.lang.language import speaking
-from litesmith.pages.bench_page import benched_glance, benched_markdown, benched_page
-from litesmith.pages.choose_graphs import read_chosen
-from litesmith.pages.choose_page import chosen_glance, chosen_markdown, chosen_page
+from litesmith.pages.bench_page import bench_glance, bench_markdown, bench_page
+from litesmith.pages.choose_graphs import read_choice
+from litesmith.pages.choose_page import choose_glance, choose_markdown, choose_page
 from litesmith.pages.drawing.markdown import Markdown
 from litesmith.pages.drawing.page import Page, page_text
-from litesmith.pages.gate_page import gated_glance, gated_markdown, gated_page
+from litesmith.pages.gate_page import gate_folder_markdown, gate_glance, gate_page
 from litesmith.pages.records.glance import Glance
-from litesmith.pages.records.tune_folder import read_tuned
-from litesmith.pages.retrain_page import retrained_glance, retrained_markdown, retrained_page
+from litesmith.pages.records.tune_folder import read_search
+from litesmith.pages.retrain_page import retrain_glance, retrain_markdown, retrain_page
 from litesmith.pages.runs_page import Run, link_page, runs_markdown, runs_page
-from litesmith.pages.tune_page import tuned_glance, tuned_markdown, tuned_page
+from litesmith.pages.tune_page import tune_glance, tune_markdown, tune_page
 from litesmith.phrases import phrase
 from litesmith.tflite.file import write_whole
 
@@ -28,7 +28,7 @@ class Kind(NamedTuple):
     record    the file by which the folder is recognised
     command   the command that writes it, for messages about other folders
     page      the folder as a page
-    markdown  the folder as Markdown; the text begins the names of pictures
+    markdown  the folder as Markdown; a text that begins the names of its pictures
     glance    the folder as a row, beside other runs
     changed   the files that differ from those measured, one sentence each
     """
@@ -42,11 +42,11 @@ class Kind(NamedTuple):
 
 
 def _changed_choice(folder: Path) -> tuple[str, ...]:
-    return read_chosen(folder).changed
+    return read_choice(folder).changed
 
 
 def _changed_search(folder: Path) -> tuple[str, ...]:
-    return read_tuned(folder).changed
+    return read_search(folder).changed
 
 
 _OUT = argument("out")
@@ -55,23 +55,23 @@ _OUT = argument("out")
 _RUNS = "litesmith-runs"
 
 KINDS = (
-    Kind("bench.json", "bench", benched_page, benched_markdown, benched_glance),
+    Kind("bench.json", "bench", bench_page, bench_markdown, bench_glance),
     Kind(
         "choose.json",
         "choose",
-        chosen_page,
-        chosen_markdown,
-        chosen_glance,
+        choose_page,
+        choose_markdown,
+        choose_glance,
         _changed_choice,
     ),
-    Kind("gate.json", "gate", gated_page, gated_markdown, gated_glance),
-    Kind("retrain.json", "retrain", retrained_page, retrained_markdown, retrained_glance),
-    Kind("tune.json", "tune", tuned_page, tuned_markdown, tuned_glance, _changed_search),
+    Kind("gate.json", "gate", gate_page, gate_folder_markdown, gate_glance),
+    Kind("retrain.json", "retrain", retrain_page, retrain_markdown, retrain_glance),
+    Kind("tune.json", "tune", tune_page, tune_markdown, tune_glance, _changed_search),
 )
 
 
 def kind_of(folder: Path) -> Kind:
-    """The kind of a folder; raises where it is none of them."""
+    """The kind of a folder; raises where it is of no kind."""
     *first, last = (f"`litesmith {kind.command}`" for kind in KINDS)
     commands = phrase("{first} or {last}", ", ".join(first), last)
     if not folder.is_dir():
@@ -89,13 +89,13 @@ def kind_of(folder: Path) -> Kind:
 
 
 def changed_files(folder: Path) -> tuple[str, ...]:
-    """Which files of a folder are not those that were measured, a sentence each."""
+    """A sentence for each file of a folder that is not the one that was measured."""
     find = kind_of(folder).changed
     return () if find is None else find(folder)
 
 
 def _inside(folder: Path, name: str) -> Path:
-    """A file of the folder, which may be anyone's: a link would lead elsewhere."""
+    """A file of the folder. Links are refused: a folder from a stranger could lead elsewhere."""
     place = folder / name
     if place.is_symlink():
         raise BadInput("{place}: is a link, and would lead elsewhere; give {out}", place, _OUT)
@@ -103,7 +103,9 @@ def _inside(folder: Path, name: str) -> Path:
 
 
 def write_report(folder: Path, out: Path | None = None, lang: str | None = None) -> Path:
-    """Writes the page of a folder, into it if no place is given; `lang`, or the language in use."""
+    """Writes the page of a folder, by default into the folder, in the language `lang` or in the one
+    in use.
+    """
     with speaking(lang):
         page = page_text(kind_of(folder).page(folder))
     place = out or _inside(folder, "report.html")
@@ -126,7 +128,7 @@ def write_runs(
 
 
 def write_markdown(folder: Path, out: Path | None = None, lang: str | None = None) -> Path:
-    """Writes Markdown and its pictures, beside each other; gives the text's place."""
+    """Writes Markdown with its pictures beside it; returns the path of the text."""
     place = out or _inside(folder, "report.md")
     with speaking(lang):
         made = kind_of(folder).markdown(folder, place.stem)

@@ -33,8 +33,7 @@ HEAD = ("", "baseline", "now", "change", "allowed", "verdict")
 
 _SIGNS = {FINE: "✓", WORSE: "✕", UNCLEAR: "≈", UNKNOWN: "–", OFF: "–"}
 
-# The ends of the bars, in shares of the allowance; what is far better or far worse is stated in
-# words.
+# The ends of the bars, in shares of the allowance; values beyond them are stated in words.
 _LEAST, _MOST = -1.0, 3.0
 
 _VERDICTS = {
@@ -97,7 +96,7 @@ def _check_row(check: Check) -> CheckRow:
     )
 
 
-def gated_page(folder: Path) -> Page:
+def gate_page(folder: Path) -> Page:
     """The page of a folder that `gate -o` wrote."""
     record, losses = read_summary(GateSummary, folder / GATE)
     parts = list_parts(
@@ -213,14 +212,14 @@ _HOW = phrase(
 )
 
 
-def gated_markdown(folder: Path, stem: str) -> Markdown:
+def gate_folder_markdown(folder: Path, stem: str) -> Markdown:
     """The report for a pull request, without pictures."""
     record, _ = read_summary(GateSummary, folder / GATE)
     return Markdown(_markdown(record))
 
 
 def gate_markdown(found: Gated) -> str:
-    """A heading, a table, and reasons for what is not fine."""
+    """A heading, a table, and the reason for each check that is not fine."""
     return _markdown(gate_summary(found))
 
 
@@ -241,10 +240,10 @@ def _markdown_row(check: CheckRow) -> list[str]:
 
 
 def _reason(check: CheckRow) -> str:
-    told = f"- **{escape_markdown(plain(check.title))}**: {escape_markdown(plain(check.why))}"
+    reason = f"- **{escape_markdown(plain(check.title))}**: {escape_markdown(plain(check.why))}"
     is_open = check.verdict in (WORSE, UNCLEAR)
     look = say(phrase("Look into it:"))
-    return f"{told}. {look} {code(plain(check.command))}" if is_open else told
+    return f"{reason}. {look} {code(plain(check.command))}" if is_open else reason
 
 
 def _footer(record: GateSummary) -> str:
@@ -262,7 +261,7 @@ def _footer(record: GateSummary) -> str:
 
 
 def gate_junit(found: Gated) -> str:
-    """A test case a check: a failure where it is worse, skipped where it is not known for sure."""
+    """A test case for each check: failed where it is worse, skipped where it is uncertain."""
     failed = [check for check in found.checks if is_failure(check, found.strict)]
     skipped = [c for c in found.checks if c.verdict != FINE and c not in failed]
     suite = ElementTree.Element(
@@ -278,10 +277,10 @@ def gate_junit(found: Gated) -> str:
             suite, "testcase", classname=_xml(found.model), name=_xml(check.title)
         )
         if check in failed or check in skipped:
-            told = f"{check.verdict}: {check.why}"
+            message = f"{check.verdict}: {check.why}"
             inner = ElementTree.SubElement(case, "failure" if check in failed else "skipped")
-            inner.set("message", _xml(told))
-            inner.text = _xml("\n".join((told, check.command)))
+            inner.set("message", _xml(message))
+            inner.text = _xml("\n".join((message, check.command)))
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
@@ -296,7 +295,7 @@ def _xml(words: str) -> str:
     return "\n".join(plain(line) for line in words.split("\n"))
 
 
-def gated_glance(folder: Path) -> Glance:
+def gate_glance(folder: Path) -> Glance:
     """A gate beside other runs."""
     record, _ = read_summary(GateSummary, folder / GATE)
     kind, shown = gate_verdict(record)

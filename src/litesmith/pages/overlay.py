@@ -1,9 +1,9 @@
 """Numbers laid over a model's graph: files of node data for Model Explorer.
 
-Such a file holds, by the id of a graph, one set of data: a value for each node, a number that is
-coloured by a gradient or a text. Its converter for .tflite calls an op by its index, and a graph by
-its name: without one "main" for the first, else "subgraph_" and its index. Two sets are two files,
-which it opens together.
+Such a file holds, by the id of a graph, one set of data: a value for each node, which is a text, or
+a number coloured by a gradient. Model Explorer's converter for .tflite calls an op by its index,
+and a graph by its name; a graph without a name is "main" if it is the first, else "subgraph_" and
+its index. Two sets are two files, which Model Explorer opens together.
 """
 
 import json
@@ -45,7 +45,7 @@ _TIME_DIGITS, _ERROR_DIGITS = 2, 1
 
 @dataclass(frozen=True)
 class Overlay:
-    """One value an op: a number that is coloured, or why there is none.
+    """One value for each op: a number that is coloured, or a text that says why there is none.
 
     style  how Model Explorer shows the values
     """
@@ -56,7 +56,7 @@ class Overlay:
 
 
 def times_overlay(model: Model, profile: Profile) -> Overlay:
-    """The time of every op in microseconds; an op that another one runs says which."""
+    """The time of every op in microseconds; an op that runs inside another names that op."""
     ops = [
         (number, index, plain(op.label))
         for number, graph in enumerate(model.graphs)
@@ -79,7 +79,7 @@ def _time(op: OpTime) -> float | str:
 
 
 def errors_overlay(errors: Sequence[OpError]) -> Overlay:
-    """The error that every op of the main graph makes by itself, as signal over noise in dB."""
+    """The error that every op of the main graph adds by itself, as signal to noise in dB."""
     values = {(0, one.index): _error(one) for one in errors}
     return Overlay(phrase("SNR of each op alone, dB"), values, _ERRORS)
 
@@ -98,8 +98,9 @@ def refuse_name(path: Path) -> None:
 
 
 def write_overlay(path: Path, model: Model, overlay: Overlay) -> tuple[str, ...]:
-    """Writes the file, whole or not at all; returns what the file cannot show, one sentence
-    each."""
+    """Writes the file, whole or not at all; returns a sentence for each op that the file cannot
+    show.
+    """
     refuse_name(path)
     content, notes = node_data(model, overlay)
     write_whole(path, [json.dumps(content, indent=1, allow_nan=False).encode()])
@@ -107,8 +108,9 @@ def write_overlay(path: Path, model: Model, overlay: Overlay) -> tuple[str, ...]
 
 
 def node_data(model: Model, overlay: Overlay) -> tuple[Json, tuple[str, ...]]:
-    """The content of the file, and the ops that Model Explorer cannot distinguish, one sentence
-    each."""
+    """The content of the file, and a sentence for each op that Model Explorer cannot
+    distinguish.
+    """
     written: Json = {}
     notes: list[str] = []
     taken: set[str] = set()

@@ -1,4 +1,4 @@
-"""What `retrain` left in its folder, as a page and as Markdown."""
+"""The folder of `retrain`, as a page and as Markdown."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +13,13 @@ from litesmith.evidence.retrain_record import (
 from litesmith.evidence.tune_record import NextStep
 from litesmith.pages.drawing.assets import asset
 from litesmith.pages.drawing.bars import Bar, BarChart, BarRow, bar_chart
-from litesmith.pages.drawing.markdown import Markdown, again, escape_markdown, paragraphs, table
+from litesmith.pages.drawing.markdown import (
+    Markdown,
+    escape_markdown,
+    paragraphs,
+    repeat_line,
+    table,
+)
 from litesmith.pages.drawing.markup import (
     Html,
     as_is,
@@ -33,7 +39,7 @@ from litesmith.pages.drawing.verdict_box import (
 )
 from litesmith.pages.records.glance import Glance, machine_of
 from litesmith.pages.records.record_words import duration_words, split_interval
-from litesmith.pages.records.retrain_folder import RetrainFolder, guess_share, read_retrained
+from litesmith.pages.records.retrain_folder import RetrainFolder, guess_share, read_retraining
 from litesmith.pages.sections.about import machine, pairs, show_losses
 from litesmith.pages.sections.class_tables import (
     class_table,
@@ -48,9 +54,9 @@ from litesmith.units import number_text, percent_text, score_text, total_text
 _MOST_BARS = 15
 
 
-def retrained_page(folder: Path) -> Page:
+def retrain_page(folder: Path) -> Page:
     """The page of a folder that `retrain` wrote."""
-    record = read_retrained(folder)
+    record = read_retraining(folder)
     parts = list_parts(
         ("verdict", phrase("Verdict"), _verdict(record)),
         ("classes", phrase("Every class"), class_table(record)),
@@ -155,7 +161,7 @@ def _ship(record: RetrainFolder) -> Html:
 
 
 def list_next(record: RetrainFolder) -> tuple[NextStep, ...]:
-    """What to do with the model now: make it small, prove that, keep it from getting worse."""
+    """The next steps with the model: make it small, prove it, keep it from getting worse."""
     out, data = record.result.out, record.summary.data
     if not out:
         return ()
@@ -240,7 +246,7 @@ def _mistake(one: MistakeRow) -> Html:
 
 
 def _sentence(words: tuple[WordRow, ...]) -> Html | None:
-    """A text whose words stand out by how much they spoke for what the model said."""
+    """A text whose words are highlighted by how much they contributed to the model's answer."""
     if not words:
         return None
     most = max(max(abs(word.weight) for word in words), _LEAST_WEIGHT)
@@ -256,7 +262,7 @@ def _sentence(words: tuple[WordRow, ...]) -> Html | None:
     return tag("p", *marks, class_="deciding")
 
 
-# Words that change a probability by less than this are not told apart.
+# Words that change a probability by less than this are not highlighted.
 _LEAST_WEIGHT = 0.01
 
 
@@ -268,19 +274,19 @@ def _head(record: RetrainFolder) -> Html | None:
         "on the items to learn from. The one with the lowest loss is taken."
     )
     rows = tuple(
-        BarRow(number_text(round(one.strength, 6)), (_tried(one, record.result.strength),))
+        BarRow(number_text(round(one.strength, 6)), (_strength_bar(one, record.result.strength),))
         for one in record.summary.head
     )
     chart = BarChart(phrase("Loss by penalty"), phrase("loss"), rows)
     return join_html(tag("p", hint, class_="hint"), bar_chart(chart), _tuned(record))
 
 
-def _tried(one: HeadTried, taken: float | None) -> Bar:
+def _strength_bar(one: HeadTried, taken: float | None) -> Bar:
     words = f"{one.loss:.4f}"
     is_taken = one.strength == taken
     right = phrase("{share} right", percent_text(one.accuracy))
-    told = phrase("{loss} (taken)", words) if is_taken else words
-    return Bar(one.loss, told, "own" if is_taken else "", facts=(right,))
+    label = phrase("{loss} (taken)", words) if is_taken else words
+    return Bar(one.loss, label, "own" if is_taken else "", facts=(right,))
 
 
 def _tuned(record: RetrainFolder) -> Html | None:
@@ -289,30 +295,30 @@ def _tuned(record: RetrainFolder) -> Html | None:
 
 
 def _about(record: RetrainFolder) -> Html:
-    told = record.summary
-    command = tag("pre", tag("code", told.command)) if told.command else None
-    notes = bullets(told.result.notes)
-    return join_html(notes, command, pairs([*_facts(told), *machine(told.environment)]))
+    summary = record.summary
+    command = tag("pre", tag("code", summary.command)) if summary.command else None
+    notes = bullets(summary.result.notes)
+    return join_html(notes, command, pairs([*_facts(summary), *machine(summary.environment)]))
 
 
-def _facts(told: RetrainSummary) -> tuple[tuple[str, str], ...]:
-    result, embedding = told.result, told.result.embedding
-    part = phrase("a part of it that was held out") if told.data.is_part else ""
+def _facts(summary: RetrainSummary) -> tuple[tuple[str, str], ...]:
+    result, embedding = summary.result, summary.result.embedding
+    part = phrase("a part of it that was held out") if summary.data.is_part else ""
     return (
-        (phrase("learned from"), told.data.learned),
-        (phrase("judged by"), part or told.data.judged),
+        (phrase("learned from"), summary.data.learned),
+        (phrase("judged by"), part or summary.data.judged),
         (phrase("preparation"), result.preparation),
         (phrase("embedding"), embedding.how),
         (phrase("its tensor"), embedding.tensor),
         (phrase("numbers in it"), str(embedding.size) if embedding.size else ""),
         (phrase("SHA-256 of the model"), result.digest),
-        (phrase("SHA-256 of the backbone"), told.backbone_digest),
+        (phrase("SHA-256 of the backbone"), summary.backbone_digest),
     )
 
 
-def retrained_markdown(folder: Path, stem: str) -> Markdown:
-    """The same for a pull request; it has no pictures."""
-    record = read_retrained(folder)
+def retrain_markdown(folder: Path, stem: str) -> Markdown:
+    """The report for a pull request, without pictures."""
+    record = read_retraining(folder)
     right = escape_markdown(share_words(record.result.right))
     head = f"# {escape_markdown(record.summary.model or phrase('a model'))}: {right}"
     titles = class_titles(record)
@@ -329,13 +335,13 @@ def retrained_markdown(folder: Path, stem: str) -> Markdown:
     ]
     notes = "\n".join(f"- {escape_markdown(note)}" for note in record.result.notes)
     shown = table(titles, rows) if rows else ""
-    told = again(record.summary.command)
-    return Markdown(paragraphs(head, escape_markdown(_how(record)), shown, notes, told))
+    repeat = repeat_line(record.summary.command)
+    return Markdown(paragraphs(head, escape_markdown(_how(record)), shown, notes, repeat))
 
 
-def retrained_glance(folder: Path) -> Glance:
+def retrain_glance(folder: Path) -> Glance:
     """A retraining beside other runs."""
-    record = read_retrained(folder)
+    record = read_retraining(folder)
     kind, shown = verdict_of(record)
     right = record.result.right
     return Glance(

@@ -60,15 +60,15 @@ class Run:
     def words(self) -> str:
         """The words by which a filter finds the run."""
         found = self.glance
-        told = (
+        parts = (
             *(self.name, str(self.folder), found.command, found.model, found.target),
             *(say(found.verdict), say(found.machine), found.version),
         )
-        return " ".join(told).lower()
+        return " ".join(parts).lower()
 
 
 def link_page(folder: Path, place: Path) -> str:
-    """The way from a page to the report of a folder; "" where there is none."""
+    """The relative link from a page to the report of a folder; "" where there is none."""
     report = folder / "report.html"
     if not report.is_file():
         return ""
@@ -97,7 +97,7 @@ def _filter(runs: Sequence[Run]) -> Html:
     counts: dict[str, int] = {}
     for run in runs:
         counts[run.glance.verdict] = counts.get(run.glance.verdict, 0) + 1
-    told = join([phrase("{verdict}: {count}", phrase(v), c) for v, c in counts.items()], " · ")
+    counted = join([phrase("{verdict}: {count}", phrase(v), c) for v, c in counts.items()], " · ")
     machines = {run.glance.machine for run in runs} - {""}
     apart = phrase(
         "The runs are from {count} machines; times compare only within one.", len(machines)
@@ -105,7 +105,7 @@ def _filter(runs: Sequence[Run]) -> Html:
     field = tag("input", type="search", id="filter", autocomplete="off", spellcheck="false")
     return tag(
         "div",
-        tag("p", told, class_="sentence"),
+        tag("p", counted, class_="sentence"),
         tag("p", apart, class_="asked") if len(machines) > 1 else None,
         tag(
             "p",

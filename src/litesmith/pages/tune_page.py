@@ -21,7 +21,7 @@ from litesmith.pages.drawing.tradeoff import TradeoffGraph, graphs
 from litesmith.pages.graph.tuned_graph import tuned_graph
 from litesmith.pages.records.glance import Glance, machine_of
 from litesmith.pages.records.record_words import difference_words, score_words
-from litesmith.pages.records.tune_folder import Entry, TuneFolder, read_tuned
+from litesmith.pages.records.tune_folder import Entry, TuneFolder, read_search
 from litesmith.pages.sections.about import data, environment, losses, path, reproduce, threads
 from litesmith.pages.sections.accelerators import accelerators, whole_words
 from litesmith.pages.sections.accelerators import rows as accelerator_rows
@@ -53,9 +53,9 @@ SECTIONS: tuple[tuple[str, str, Callable[[TuneFolder], Html | None]], ...] = (
 )
 
 
-def tuned_page(folder: Path) -> Page:
+def tune_page(folder: Path) -> Page:
     """The page of a folder that `tune` wrote."""
-    return page_of(read_tuned(folder))
+    return page_of(read_search(folder))
 
 
 def page_of(record: TuneFolder) -> Page:
@@ -64,9 +64,9 @@ def page_of(record: TuneFolder) -> Page:
     return Page(summary.model, verdict_of(record).title, summary.version, parts)
 
 
-def tuned_markdown(folder: Path, stem: str) -> Markdown:
+def tune_markdown(folder: Path, stem: str) -> Markdown:
     """The report for a pull request; `stem` begins the names of its pictures."""
-    record = read_tuned(folder)
+    record = read_search(folder)
     drawn = {f"{stem}-{graph.name}.png": graph for graph in graphs(record)}
     return Markdown(_text(record, drawn), {name: png(graph) for name, graph in drawn.items()})
 
@@ -123,12 +123,12 @@ def _row(record: TuneFolder, entry: Entry) -> list[str]:
     is_best = best is not None and best.name == entry.name
     name = f"**{escape_markdown(entry.name)}**" if is_best else escape_markdown(entry.name)
     cells = [cell(column.words(entry), column.small(entry)) for column in columns_of(record)]
-    told = [*entry.reasons, entry.recipe, whole_words(entry.takers)]
+    words = [*entry.reasons, entry.recipe, whole_words(entry.takers)]
     return [
         name,
         escape_markdown(status_words(entry.status)),
         *cells,
-        escape_markdown(join([phrase(part) for part in told if part], "; ")),
+        escape_markdown(join([phrase(part) for part in words if part], "; ")),
     ]
 
 
@@ -144,16 +144,16 @@ def _commands(record: TuneFolder) -> str:
     return "\n".join(lines)
 
 
-def tuned_glance(folder: Path) -> Glance:
+def tune_glance(folder: Path) -> Glance:
     """A search beside other runs."""
-    record = read_tuned(folder)
-    told, shown = record.summary, verdict_of(record)
-    best, first = told.chosen, told.first
+    record = read_search(folder)
+    summary, shown = record.summary, verdict_of(record)
+    best, first = summary.chosen, summary.first
     score, speed = (best.accuracy, best.latency) if best else (None, None)
     return Glance(
         command="tune",
-        model=told.model,
-        kind="missed" if record.changed else told.verdict or "none",
+        model=summary.model,
+        kind="missed" if record.changed else summary.verdict or "none",
         verdict=shown.title,
         headline=headline(record),
         target=speed.target if speed else "",
@@ -165,6 +165,6 @@ def tuned_glance(folder: Path) -> Glance:
         before_us=speed.float_us if speed else None,
         bytes=best.bytes if best else None,
         before_bytes=first.bytes if first else None,
-        version=told.version,
-        machine=machine_of(told.environment),
+        version=summary.version,
+        machine=machine_of(summary.environment),
     )

@@ -20,7 +20,7 @@ from litesmith.errors import BadInput
 from litesmith.evidence.codec import salvage
 from litesmith.evidence.tune_record import TuneSummary
 from litesmith.pages.folder_kinds import write_report
-from litesmith.pages.records.tune_folder import TuneFolder, read_tuned
+from litesmith.pages.records.tune_folder import TuneFolder, read_search
 from litesmith.pages.tune_page import SECTIONS
 from tests.draws import draws
 from tests.pages import folders
@@ -74,7 +74,7 @@ def page_of(folder: Path) -> Page:
 def test_every_trial_has_one_row_at_every_moment(moment: str, tmp_path: Path) -> None:
     folder = folders.MOMENTS[moment](tmp_path / "tuned")
     names = Counter(row["data-trial"] for row in page_of(folder).with_attribute("data-trial", "tr"))
-    assert names == Counter(entry.name for entry in read_tuned(folder).entries)
+    assert names == Counter(entry.name for entry in read_search(folder).entries)
     assert set(names.values()) == {1}
 
 
@@ -116,7 +116,7 @@ def test_a_later_line_of_a_trial_replaces_the_earlier(tmp_path: Path) -> None:
     again = folders.trials()
     changed = {**again[4], "reason": "measured anew"}
     folder = folders.write_folder(tmp_path, None, [*again, changed])
-    entry = read_tuned(folder).entry("int8")
+    entry = read_search(folder).entry("int8")
     assert entry is not None and entry.reasons == ("measured anew",)
 
 
@@ -234,7 +234,7 @@ def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
 def test_a_digest_does_not_lead_out_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "secret.json").write_text(json.dumps(folders.inside("float", 1.0)))
     told = {**folders.summary(), "model_digest": "../../secret"}
-    record = read_tuned(folders.write_folder(tmp_path / "tuned", told, [], details=False))
+    record = read_search(folders.write_folder(tmp_path / "tuned", told, [], details=False))
     assert record.inside == {}
 
 

@@ -28,7 +28,7 @@ from litesmith.pages.drawing.plot import (
 from litesmith.pages.drawing.png import png
 from litesmith.pages.drawing.svg import LEGEND
 from litesmith.pages.drawing.tradeoff import AXES, TradeoffGraph, graphs, shown_score
-from litesmith.pages.records.tune_folder import Entry, TuneFolder, read_tuned
+from litesmith.pages.records.tune_folder import Entry, TuneFolder, read_search
 from tests.pages import folders
 
 points = st.tuples(st.floats(LEFT, RIGHT), st.floats(TOP, BOTTOM))
@@ -43,7 +43,7 @@ def asked(minimize: str) -> TuneSummary:
 
 
 def drawn(folder: Path) -> dict[str, TradeoffGraph]:
-    return {graph.name: graph for graph in graphs(read_tuned(folder))}
+    return {graph.name: graph for graph in graphs(read_search(folder))}
 
 
 @given(st.lists(points, min_size=1, max_size=8))
@@ -173,7 +173,7 @@ def test_pictures_of_every_moment(moment: str, tmp_path: Path) -> None:
 
 def test_the_graph_speaks_of_the_samples_of_the_headline(tmp_path: Path) -> None:
     """The model to ship is drawn where its tile says; what other samples scored is outlined."""
-    record = read_tuned(folders.write_folder(tmp_path))
+    record = read_search(folders.write_folder(tmp_path))
     chosen = record.summary.chosen
     assert chosen is not None
     for graph in graphs(record):

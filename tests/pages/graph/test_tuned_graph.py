@@ -7,7 +7,7 @@ import litesmith
 from litesmith.evidence.tune_record import FLOAT, LayerRow, OpRow, TunedInside
 from litesmith.ir.types import Model
 from litesmith.pages.graph.tuned_graph import tuned_graph, tuned_view
-from litesmith.pages.records.tune_folder import TuneFolder, read_tuned
+from litesmith.pages.records.tune_folder import TuneFolder, read_search
 from litesmith.run.core.placement import MEASURED, PREDICTED
 from litesmith.tflite.file import digest
 from tests.pages import folders
@@ -28,7 +28,7 @@ def searched(folder: Path) -> TuneFolder:
     tuned = folders.write_folder(folder / "tuned", folders.summary())
     litesmith.save(made, tuned / "best.tflite")
     own, best = digest(folder / "model.tflite"), digest(tuned / "best.tflite")
-    record = read_tuned(tuned)
+    record = read_search(tuned)
     assert record.summary.best is not None
     summary = replace(
         record.summary,

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from litesmith.pages.folder_kinds import write_markdown, write_report
 from litesmith.pages.records.record_words import names_words
-from litesmith.pages.records.tune_folder import read_tuned
+from litesmith.pages.records.tune_folder import read_search
 from litesmith.pages.sections.accelerators import rows
 from tests.pages import folders
 
 
 def test_each_accelerator_is_told_once_of_both_models(tmp_path: Path) -> None:
-    found = rows(read_tuned(folders.write_folder(tmp_path)))
+    found = rows(read_search(folders.write_folder(tmp_path)))
     assert found == [
         ("gpu", "whole (predicted)", "whole (predicted)"),
         (

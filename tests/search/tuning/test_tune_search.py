@@ -17,7 +17,7 @@ from litesmith.data.sources import open_data
 from litesmith.errors import BadInput
 from litesmith.evidence.log import Log
 from litesmith.evidence.tune_record import CANDIDATE, TUNE_KINDS, VERIFIED, ProofTimes, Tried
-from litesmith.pages.records.tune_folder import read_tuned
+from litesmith.pages.records.tune_folder import read_search
 from litesmith.search.trial.budget import Budget, Limits
 from litesmith.search.trial.data_split import split
 from litesmith.search.trial.tried_model import TriedModel, find_front
@@ -417,7 +417,7 @@ def test_where_nothing_is_better_the_model_is_kept(tmp_path: Path) -> None:
 
 def test_every_time_of_a_search_is_on_one_scale(place: Path) -> None:
     """Headline, cards, graph, tooltip and table showed three different times of one model."""
-    record = read_tuned(place / "out")
+    record = read_search(place / "out")
     best, first = record.summary.best, record.summary.first
     assert best is not None and best.latency is not None and first is not None
     speed, float_us = best.latency, best.latency.float_us

@@ -1,4 +1,4 @@
-"""Horizontal bars over an axis: as values, and as HTML, where words wrap as they cannot in SVG."""
+"""Horizontal bars over an axis: as values, and as HTML, where text can wrap, unlike in SVG."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from litesmith.units import number_text
 LESS, MORE = "less", "more"
 _BETTER = {LESS: phrase("← better"), MORE: phrase("better →"), "": ""}
 
-# Room that is left beyond the longest bar, and the most numbers at an axis: phones are narrow.
+# The room beyond the longest bar, and the largest number of ticks on an axis: phones are narrow.
 _ROOM, _MOST_TICKS = 1.03, 5
 
 
@@ -20,7 +20,7 @@ _ROOM, _MOST_TICKS = 1.03, 5
 class Bar:
     """A number as a bar, with its 95 % interval where that is known.
 
-    words  the number for people
+    words  the number as text
     kind   the look of the bar: a class of the page
     facts  further facts, one per line
     """
@@ -35,7 +35,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class BarRow:
-    """The subject of some bars; a filter searches `words`."""
+    """The bars of one subject; a filter searches `words`."""
 
     name: str
     bars: tuple[Bar, ...]
@@ -47,9 +47,9 @@ class BarChart:
     """Bars from zero over one axis.
 
     axis    the measured quantity, with its unit
-    better  which direction is better: LESS, MORE, or "" where neither is
+    better  which direction is better: LESS, MORE, or "" where neither is better
     size    the numbers' amount per unit of the axis
-    limit   a number that is marked by a line, with its meaning
+    limit   a number marked by a line, with its meaning
     most    the largest possible number, where there is one
     is_wide True where the words at bars contain intervals
     """
@@ -91,7 +91,7 @@ def bar_chart(chart: BarChart) -> Html | None:
         f";--limit:{scale.place(limit[0])}%" if limit else ""
     )
     numbers = [
-        tag("span", number_text(value).replace("-", "−"), style=_at(scale, value * chart.size))
+        tag("span", number_text(value).replace("-", "−"), style=_left_of(scale, value * chart.size))
         for value in marks
     ]
     return tag(
@@ -155,7 +155,7 @@ def _bar(name: str, bar: Bar, scale: _Places, is_first: bool) -> Html:
         start, stop = scale.place(bar.low), scale.place(bar.high)
         reach = f"left:{start}%;width:{round(stop - start, 2)}%"
         ends = tag("span", class_="ends", style=reach)
-    told = [fact for fact in (bar.words, *bar.facts) if fact]
+    facts = [fact for fact in (bar.words, *bar.facts) if fact]
     return tag(
         "div",
         tag(
@@ -168,9 +168,9 @@ def _bar(name: str, bar: Bar, scale: _Places, is_first: bool) -> Html:
         class_=f"bar {bar.kind}".strip(),
         tabindex=0 if is_first else -1,
         role="img",
-        aria_label=as_is(", ".join((say(name), *map(say, told)))),
+        aria_label=as_is(", ".join((say(name), *map(say, facts)))),
         data_trial=as_is(say(name)),
-        data_tip=join(told, "\n"),
+        data_tip=join(facts, "\n"),
     )
 
 
@@ -182,5 +182,5 @@ def _axis_title(chart: BarChart) -> list[Html | str]:
     return [one for one in (*order, limit) if one]
 
 
-def _at(scale: _Places, value: float) -> str:
+def _left_of(scale: _Places, value: float) -> str:
     return f"left:{scale.place(value)}%"

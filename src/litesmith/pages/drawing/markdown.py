@@ -1,4 +1,4 @@
-"""Markdown for a pull request: words that stay words, tables, and pictures beside the text."""
+"""Markdown for a pull request: escaped words, tables, and pictures beside the text."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -25,12 +25,12 @@ def paragraphs(*parts: str) -> str:
 
 
 def escape_markdown(words: str) -> str:
-    """Words in the language in use, whatever Markdown would make of them."""
+    """Words in the language in use, with everything escaped that Markdown would interpret."""
     return _SPECIAL.sub(r"\\\1", say(words))
 
 
 def cell(*parts: str) -> str:
-    """Words beside each other that are no sentence together."""
+    """Words side by side that form no sentence."""
     return _SPECIAL.sub(r"\\\1", " ".join(say(part) for part in parts if part))
 
 
@@ -41,8 +41,8 @@ def code(words: str) -> str:
     return f"{fence} {words} {fence}" if longest else f"{fence}{words}{fence}"
 
 
-def again(command: str) -> str:
-    """The command that measures the same anew, where it is known."""
+def repeat_line(command: str) -> str:
+    """The line with the command that measures again, where it is known."""
     return f"{say(phrase('Again:'))} {code(command)}" if command else ""
 
 
@@ -52,7 +52,7 @@ def picture(title: str, name: str) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Cells are Markdown already, and titles are words."""
+    """A table; cells are Markdown already, titles are plain words."""
     lines = [[say(title) for title in head], ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 

@@ -1,4 +1,4 @@
-"""HTML by construction: text is said in the language in use and escaped, unless made here."""
+"""HTML by construction: text is translated and escaped unless it was made here."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -19,11 +19,11 @@ class Html:
 Child = str | Html | None
 _EMPTY = frozenset(("br", "input", "meta"))
 
-# The spaces inside of a number with its unit or its interval, where no line ends.
+# The spaces inside a number with its unit or interval, where no line may break.
 _BETWEEN = re.compile(r"(?<=[\d×,;]) (?!\[)| (?=[\d×%])")
 
-# Characters that are seen by what they do: to a terminal that a command is pasted into, and to the
-# order of the letters around them.
+# Invisible characters that act: on a terminal into which a command is pasted, or on the order of
+# the letters around them.
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 # Elements that hold names, commands and programs, which are the same in every language.
@@ -57,7 +57,7 @@ def as_is(child: Child) -> Html | None:
 
 
 def _escape(text: str) -> str:
-    """Text that is neither markup nor anything but letters."""
+    """Escapes text so that it is neither markup nor invisible control."""
     return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), escape(text))
 
 
@@ -76,19 +76,18 @@ def sortable(titles: Iterable[str], rows: Iterable[Html]) -> Html:
 
 
 def number_cell(title: str, words: str, below: str, key: float | None) -> Html:
-    """A number over its interval, sorted by `key`. A line may break between the two, and nowhere
-    else."""
+    """A number over its interval, sorted by `key`. A line may break only between the two."""
     return tag(
         "td",
-        _unbroken(words),
-        tag("small", " ", _unbroken(below)) if below else None,
+        _keep_together(words),
+        tag("small", " ", _keep_together(below)) if below else None,
         class_="number",
         data_label=title,
         data_sort="" if key is None else str(key),
     )
 
 
-def _unbroken(words: str) -> Html | None:
+def _keep_together(words: str) -> Html | None:
     return as_is(_BETWEEN.sub("\u00a0", say(words)))
 
 
@@ -98,7 +97,7 @@ def bullets(lines: Sequence[Child]) -> Html | None:
 
 
 def legend_html(keys: Iterable[tuple[str, str]]) -> Html:
-    """The meaning of the colours of bars: a class of the page, and words."""
+    """The legend of bars: for each colour, a class of the page, its meaning."""
     items = [tag("li", tag("i", class_=f"key {kind}"), words) for kind, words in keys]
     return tag("ul", *items, class_="legend")
 
@@ -111,7 +110,7 @@ _BADGES = {
 
 
 def badges_html(badges: Iterable[tuple[str, str, bool]]) -> list[Html]:
-    """The words of those that are given, each of a kind."""
+    """The badges that apply, each with the words of its kind."""
     return [
         tag("span", words, class_=f"badge {kind}", title=_BADGES.get(kind))
         for words, kind, is_given in badges
@@ -120,7 +119,7 @@ def badges_html(badges: Iterable[tuple[str, str, bool]]) -> list[Html]:
 
 
 def code_facts(rows: Iterable[tuple[str, str]]) -> Html:
-    """Names with texts to copy, where there are any."""
+    """Names with texts to copy; pairs without a text are left out."""
     shown = [
         tag("div", tag("dt", name), tag("dd", tag("code", code))) for name, code in rows if code
     ]

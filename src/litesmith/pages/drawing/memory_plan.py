@@ -1,4 +1,4 @@
-"""A plan of memory as a picture: ops to the right, bytes upwards, a box a buffer."""
+"""A memory plan as a picture: ops to the right, bytes upwards, a box for each buffer."""
 
 from html import escape
 
@@ -22,13 +22,13 @@ def draw_memory(one: MicroMemory) -> str:
     for number, (buffer, at) in enumerate(zip(plan.buffers, plan.offsets, strict=True)):
         if buffer.first < 0:
             continue
-        told = f"{buffer_name(buffer)}: {bytes_text(buffer.bytes)}, {buffer.first}–{buffer.last}"
+        tip = f"{buffer_name(buffer)}: {bytes_text(buffer.bytes)}, {buffer.first}–{buffer.last}"
         colour = "#999" if buffer.is_scratch else _COLOURS[number % len(_COLOURS)]
         boxes.append(
             f'<rect x="{_LEFT + buffer.first * wide:.1f}" '
             f'y="{_TOP + _HEIGHT - (at + buffer.bytes) * high:.1f}" '
             f'width="{(buffer.last - buffer.first + 1) * wide:.1f}" '
-            f'height="{buffer.bytes * high:.1f}" fill="{colour}"><title>{escape(told)}</title>'
+            f'height="{buffer.bytes * high:.1f}" fill="{colour}"><title>{escape(tip)}</title>'
             "</rect>"
         )
     peak = phrase(

@@ -1,4 +1,6 @@
-"""The geometry of a drawing: scales, ticks, shapes, labels. It knows no model and no colour."""
+"""The geometry of a drawing: scales, ticks, shapes, labels. Models and colours do not occur
+here.
+"""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -13,7 +15,7 @@ Box = tuple[float, float, float, float]  # left, top, right, bottom
 WIDTH, HEIGHT = 400, 320
 LEFT, TOP, RIGHT, BOTTOM = 52, 12, 392, 272
 
-# Labels are drawn in letters of at most this size, in units of the drawing; a line takes as much.
+# The font size of labels and the height of a line, in units of the drawing.
 _SIZE, _LINE = 12.2, 14
 
 # Letters of unusual width, relative to the font size. The widths are those of a wide font, so that
@@ -31,7 +33,7 @@ _FURTHER = (6.0, 12.0)
 
 @dataclass(frozen=True)
 class Scale:
-    """Numbers from `low` to `high` on the places from `start` to `end`."""
+    """Maps numbers from `low` to `high` to positions from `start` to `end`."""
 
     low: float
     high: float
@@ -67,7 +69,7 @@ def _ring(count: int, *radii: float, turn: float = 0.0) -> tuple[Point, ...]:
 
 
 def _circle(radius: float) -> tuple[Point, ...]:
-    """A ring that ends where it began, so that another may go on from there."""
+    """A closed ring, so that another can follow it in one path."""
     points = _ring(20, radius)
     return *points, points[0]
 
@@ -96,9 +98,10 @@ def outline(shape: str, x: float, y: float, size: float = 1.0) -> tuple[Point, .
 
 
 def staircase(points: Iterable[Point]) -> tuple[Point, ...]:
-    """The line that no point is left of and above; places, so that up is a smaller second number.
+    """The staircase with no point to its upper left; points are positions, so up means a smaller
+    second number.
 
-    Only points that none beats in both are its corners.
+    Its corners are the points that no other beats in both coordinates.
     """
     corners: list[Point] = []
     for x, y in sorted(points):
@@ -111,7 +114,9 @@ def staircase(points: Iterable[Point]) -> tuple[Point, ...]:
 
 @dataclass(frozen=True)
 class Label:
-    """A text beside a point; `anchor` is the SVG word for the end that the place is of."""
+    """A text beside a point; `anchor` is SVG's word for the end of the text that is at the
+    point.
+    """
 
     text: str
     x: float
@@ -150,7 +155,7 @@ def place_labels(
     for place, (name, spot) in enumerate(zip(names, spots, strict=True)):
         others = [other.box for number, other in enumerate(spots) if number != place]
         free = [one for one in _tries(name, spot) if _is_free(label_box(one), (*used, *others))]
-        found = min(free, key=lambda one: _count_met(label_box(one), avoided), default=None)
+        found = min(free, key=lambda one: _count_overlaps(label_box(one), avoided), default=None)
         placed.append(found)
         if found is not None:
             used.append(label_box(found))
@@ -166,9 +171,9 @@ def segments(line: Sequence[Point]) -> list[Box]:
 
 
 def place_note(text: str, tries: Sequence[tuple[float, float, str]], taken: Sequence[Box]) -> Label:
-    """Words at a line, at the first of some places that is free; else at the first."""
+    """A note at a line, at the first free place of `tries`; at the first if none is free."""
     labels = [Label(text, x, y, anchor) for x, y, anchor in tries]
-    return next((one for one in labels if not _count_met(label_box(one), taken)), labels[0])
+    return next((one for one in labels if not _count_overlaps(label_box(one), taken)), labels[0])
 
 
 def _tries(name: str, spot: Spot) -> tuple[Label, ...]:
@@ -189,7 +194,7 @@ def _tries(name: str, spot: Spot) -> tuple[Label, ...]:
 
 
 def text_width(words: str) -> float:
-    """The most that words take across in a drawing."""
+    """The largest width that words take in a drawing."""
     return _SIZE * sum(map(_letter_width, words))
 
 
@@ -213,11 +218,11 @@ def do_meet(one: Box, other: Box) -> bool:
     return not (is_beside or one[3] <= other[1] or other[3] <= one[1])
 
 
-def _count_met(box: Box, others: Iterable[Box]) -> int:
+def _count_overlaps(box: Box, others: Iterable[Box]) -> int:
     return sum(do_meet(box, other) for other in others)
 
 
 def _is_free(box: Box, taken: Iterable[Box]) -> bool:
     left, top, right, bottom = box
     is_inside = left >= LEFT + 2 and right <= WIDTH - 2 and top >= 1 and bottom <= BOTTOM
-    return is_inside and not _count_met(box, taken)
+    return is_inside and not _count_overlaps(box, taken)

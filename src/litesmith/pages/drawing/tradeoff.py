@@ -34,14 +34,14 @@ BYTES = {"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 TIMES = {"µs": 1.0, "ms": 1e3, "s": 1e6}
 
 # A trial that loses more than the first number times the budget, or costs more than the second
-# number times the float model, is drawn at the edge, as a triangle: it would press all others into
-# one spot.
+# number times the float model, is drawn as a triangle at the edge: in scale, it would squeeze all
+# others into one spot.
 _FAR_BELOW, _FAR_BEYOND = 6, 2.5
 
 # The radius of a mark, and of a mark in a ring.
 _MARK, _RING = 6.0, 12.0
 
-Cost = tuple[float, float, float]  # as it is, and the ends of its interval
+Cost = tuple[float, float, float]  # the value, and the ends of its interval
 
 Shown = TypeVar("Shown")
 Record = TypeVar("Record")
@@ -57,7 +57,7 @@ class Axis(Generic[Shown, Record]):
     cost: Callable[[Shown, Record], Cost | None]
 
     def unit(self, largest: float) -> str:
-        """The largest unit that this much has one of."""
+        """The largest unit that is not larger than this amount."""
         fitting = [unit for unit, size in self.units.items() if largest >= size]
         return fitting[-1] if fitting else next(iter(self.units))
 
@@ -131,7 +131,7 @@ class _Found(NamedTuple):
 
 
 def exact(cost: float | None) -> Cost | None:
-    """A cost without an interval."""
+    """A cost whose interval has no width."""
     return None if cost is None else (cost, cost, cost)
 
 
@@ -168,8 +168,9 @@ def graphs(record: TuneFolder) -> tuple[TradeoffGraph, ...]:
 
 
 def place_notes(budget: Tick | None, limit: Tick | None, taken: Sequence[Box]) -> tuple[Label, ...]:
-    """The words at the lines across and upright: off marks where that can be, never off the
-    drawing, and never over each other."""
+    """The notes at the lines of budget and limit: off the marks if possible, always inside the
+    drawing, and never over each other.
+    """
     placed: list[Label] = []
     if budget is not None:
         below, above = budget.place + 13, budget.place - 5
@@ -220,8 +221,9 @@ def _gain(entry: Entry, score: Score, worth: int) -> Cost:
 
 
 def _find(axis: Axis[Entry, TuneFolder], record: TuneFolder) -> tuple[list[_Found], bool]:
-    """The trials that can be drawn; and whether by their difference from the float model, which
-    scores on different samples have in common."""
+    """The trials that can be drawn; and whether they are drawn by their difference from the float
+    model, because scores on different samples have only that in common.
+    """
     scored = [
         (entry, cost, score)
         for entry in record.entries
@@ -260,7 +262,7 @@ def _graph(axis: Axis[Entry, TuneFolder], record: TuneFolder) -> TradeoffGraph |
     return TradeoffGraph(
         name=axis.name,
         title=phrase("{title} and accuracy", axis.title),
-        x_title=phrase("{title}{on}, {unit}", axis.title, _on(axis, found), unit),
+        x_title=phrase("{title}{on}, {unit}", axis.title, _target_words(axis, found), unit),
         y_title=_gain_title(title, first.unit)
         if is_paired
         else y_title(phrase(first.title), first.unit),
@@ -268,7 +270,7 @@ def _graph(axis: Axis[Entry, TuneFolder], record: TuneFolder) -> TradeoffGraph |
         y_ticks=scale_ticks(up, size, is_signed=True)
         if is_paired
         else scale_ticks(up, worth * size),
-        marks=_labelled(marks, segments(front), place_notes(budget, limit, _boxes(marks))),
+        marks=_label_by_rank(marks, segments(front), place_notes(budget, limit, _boxes(marks))),
         front=front,
         budget=budget,
         limit=limit,
@@ -281,7 +283,7 @@ def _boxes(marks: Sequence[PlotMark]) -> list[Box]:
 
 
 def _samples_words(record: TuneFolder, marks: Sequence[PlotMark]) -> str:
-    """Which samples the marks are of."""
+    """The sentence on which samples are behind filled and outlined marks."""
     if not any(mark.is_outlined for mark in marks):
         return ""
     shown = record.summary.data
@@ -305,7 +307,9 @@ def y_title(title: str, unit: str) -> str:
 
 
 def _across(found: Sequence[_Found], limit: float | None) -> tuple[Scale, Tick | None]:
-    """From nothing to the largest cost to look at; a limit that is far beyond it is not drawn."""
+    """A scale from 0 to the largest cost shown, and the tick of the limit, unless that is far
+    beyond.
+    """
     base = [one.cost[0] for one in found if one.entry.name == FLOAT]
     most = _FAR_BEYOND * base[0] if base else math.inf
     largest = max(cost for one in found if (cost := one.cost[0]) <= most)
@@ -315,7 +319,7 @@ def _across(found: Sequence[_Found], limit: float | None) -> tuple[Scale, Tick |
     return scale, Tick(scale.place(limit), phrase("limit"))
 
 
-def _on(axis: Axis[Entry, TuneFolder], found: Sequence[_Found]) -> str:
+def _target_words(axis: Axis[Entry, TuneFolder], found: Sequence[_Found]) -> str:
     """The target that times are of."""
     targets = [one.entry.speed.target for one in found if one.entry.speed]
     return (
@@ -326,8 +330,9 @@ def _on(axis: Axis[Entry, TuneFolder], found: Sequence[_Found]) -> str:
 
 
 def up_scale(worths: Sequence[Cost], floor: float | None, far: float = math.inf) -> Scale:
-    """A scale from the lowest worth shown to the highest; a worth more than `far` times as far
-    below the best as the floor is not shown."""
+    """A scale from the lowest worth shown to the highest; worths that are more than `far` times as
+    far below the best as the floor are not shown.
+    """
     best, top = max(value for value, _, _ in worths), max(high for _, _, high in worths)
     least = -math.inf
     if floor is not None and floor < best:
@@ -339,9 +344,9 @@ def up_scale(worths: Sequence[Cost], floor: float | None, far: float = math.inf)
 
 
 def worths(score: Score, worth: int) -> Cost:
-    """A score and its interval, turned so that more is better.
+    """A score and its interval, with the sign changed where less is better.
 
-    The interval is that of the paired difference where it is known, by which a drop is judged.
+    The interval is that of the paired difference where it is known, because a drop is judged by it.
     """
     own, ends = worth * score.known_value, score.paired_ends or (score.low, score.high)
     lower, upper = sorted(own if end is None else worth * end for end in ends)
@@ -370,10 +375,14 @@ def _mark(record: TuneFolder, one: _Found, across: Scale, up: Scale) -> PlotMark
 
 def _is_searched(record: TuneFolder, entry: Entry, score: Score) -> bool:
     """True for a score on the samples of the search where the headline is on others; the float
-    model differs from itself on none."""
+    model's difference from itself is 0 on all samples.
+    """
     chosen = record.summary.chosen
-    told = record.entry(chosen.name) if chosen is not None else None
-    is_proven = told is not None and shown_score(record, told) != told.score
+    entry_of_chosen = record.entry(chosen.name) if chosen is not None else None
+    is_proven = (
+        entry_of_chosen is not None
+        and shown_score(record, entry_of_chosen) != entry_of_chosen.score
+    )
     return is_proven and entry.name != FLOAT and score == entry.score
 
 
@@ -386,10 +395,10 @@ def _shape(entry: Entry, record: TuneFolder) -> str:
     return "cross" if entry.status in (MISSES, NEAR) else "circle"
 
 
-def _labelled(
+def _label_by_rank(
     marks: list[PlotMark], avoided: Sequence[Box], notes: Sequence[Label]
 ) -> tuple[PlotMark, ...]:
-    """The marks with labels, those that matter most first; they are drawn last."""
+    """The marks with labels, the most important first; these are drawn last."""
     order = {"star": 0, "square": 1}
     ranked = sorted(marks, key=lambda m: (order.get(m.shape, 3 - m.on_front), m.x))
     names = [shorten(m.entry.name, 20) for m in ranked]
@@ -402,8 +411,9 @@ def label_marks(
     avoided: Sequence[Box],
     notes: Sequence[Label],
 ) -> tuple[Label | None, ...]:
-    """Names beside marks: off the words at the lines, and where that can be off the lines and the
-    intervals."""
+    """Labels beside marks: never over the notes at the lines, and if possible not over lines and
+    intervals.
+    """
     bars = [box for mark in marks for box in mark.bar_boxes]
     return place_labels(
         names,
@@ -414,7 +424,7 @@ def label_marks(
 
 
 def with_labels(ranked: Sequence[PlotMark], labels: Sequence[Label | None]) -> tuple[PlotMark, ...]:
-    """The marks with their labels, the first drawn last."""
+    """The marks with their labels, in reverse, so that the first is drawn last."""
     pairs = zip(ranked, labels, strict=True)
     return tuple(replace(mark, label=label) for mark, label in reversed(list(pairs)))
 
@@ -425,7 +435,7 @@ def shorten(name: str, most: int) -> str:
 
 
 def scale_ticks(scale: Scale, size: float, *, is_signed: bool = False) -> tuple[Tick, ...]:
-    """Round numbers of a unit that has `size`, with a plus where they are differences."""
+    """Ticks at round numbers of a unit that has `size`; differences have a sign."""
     low, high = sorted((scale.low / size, scale.high / size))
     return tuple(
         Tick(scale.place(value * size), _tick_text(value, is_signed)) for value in ticks(low, high)

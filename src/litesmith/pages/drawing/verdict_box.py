@@ -11,7 +11,7 @@ from litesmith.pages.drawing.markup import Html, bullets, join_html, tag
 from litesmith.pages.records.record_words import duration_words
 from litesmith.phrases import join, phrase
 
-# Targets that a session of this package opens.
+# Targets that `litesmith.load` opens.
 _OPENED = ("cpu", "gpu", "micro", "openvino", "numpy")
 
 
@@ -22,7 +22,7 @@ class Verdict(NamedTuple):
 
 
 class Tile(NamedTuple):
-    """One gain: a few words, the interval, and the numbers before and after."""
+    """A gain: its title, the gain in words, the interval, and the numbers before and after."""
 
     title: str
     gain: str
@@ -78,7 +78,9 @@ def _tile(tile: Tile) -> Html:
 
 
 def run_line(file: str, target: str) -> str:
-    """The line that opens a model as it was measured, or compiles it; "" where we know of none."""
+    """The line of code that opens a model as it was measured, or compiles it; "" where there is
+    none.
+    """
     if not file or not target:
         return ""
     if target.startswith("ethos-"):

@@ -1,4 +1,4 @@
-"""A view as JSON for the script: every text once, numbers as short as they can be."""
+"""A view as JSON for the script: every text once, numbers as short as possible."""
 
 import json
 import math
@@ -22,7 +22,7 @@ from litesmith.units import plain
 
 Json = dict[str, object]
 
-_MOST_LETTERS = 2000  # of a name; longer ones are cut
+_MOST_LETTERS = 2000  # letters of a name; longer names are cut
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _CHANGES = ("", *CHANGES)
 
@@ -44,10 +44,12 @@ class _Strings:
 
 
 def data_element(view: GraphView) -> Html:
-    """The data inside the page. It is no program, and `<` is written so that it ends nothing."""
+    """The data inside the page. It is no script, and every `<` is escaped so that no element ends
+    early.
+    """
     text = json.dumps(graph_json(view), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     safe = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-    whole = safe.encode("utf-8", "replace").decode()  # a name may hold half a letter
+    whole = safe.encode("utf-8", "replace").decode()  # a name may hold half of a surrogate pair
     return Html(f'<script type="application/json" class="graph-data">{whole}</script>')
 
 
@@ -80,7 +82,7 @@ def _errors(view: GraphView, side: int) -> Mapping[int, ErrorFact]:
 
 
 def _rows_of(view: GraphView, ops: Sequence[int]) -> list[int]:
-    """The rows of the main graph that some ops of the last model stand in."""
+    """The rows of the main graph that hold these ops of the last model."""
     side = len(view.models) - 1
     wanted = set(ops)
     rows = enumerate(view.graphs[0].rows)
@@ -113,7 +115,7 @@ class _Side:
 
     def _op(self, place: Place, op: OpFacts, errors: Mapping[int, ErrorFact]) -> Json:
         text, timing = self._strings, self._model.timing.ops.get(place)
-        told: Json = {
+        facts: Json = {
             "i": op.index,
             "k": text(op.kind),
             "n": text(op.name),
@@ -126,20 +128,20 @@ class _Side:
             "q": list(op.calls),
         }
         if timing is not None:
-            told |= {"t": _short(timing.us), "r": text(timing.kernel), "y": text(timing.why)}
+            facts |= {"t": _short(timing.us), "r": text(timing.kernel), "y": text(timing.why)}
         if place[0] == 0:
-            told |= _error_json(errors.get(op.index), text)
-            told["a"] = [
+            facts |= _error_json(errors.get(op.index), text)
+            facts["a"] = [
                 text(homes[op.index].why) * (1 if homes[op.index].is_taken else -1)
                 - (not homes[op.index].is_taken)
                 for homes in self._model.homes.values()
                 if op.index < len(homes)
             ]
-        told["g"] = _bars_json(self._model.bars.get(place))
-        return {key: value for key, value in told.items() if _says(key, value)}
+        facts["g"] = _bars_json(self._model.bars.get(place))
+        return {key: value for key, value in facts.items() if _is_worth_writing(key, value)}
 
 
-def _says(key: str, value: object) -> bool:
+def _is_worth_writing(key: str, value: object) -> bool:
     return key in ("i", "k", "n", "in", "out") or value not in (None, 0, [])
 
 
@@ -156,7 +158,7 @@ def _error_json(error: ErrorFact | None, text: _Strings) -> Json:
 
 
 def _bars_json(bars: WeightBars | None) -> list[object] | None:
-    """The two ends, and the height of each bar as a digit of base 36, by its root."""
+    """The two ends, and the square root of each bar's height as a digit of base 36."""
     if bars is None:
         return None
     most = max(bars.bars) or 1.0

@@ -31,6 +31,7 @@ def view_text(view: GraphView) -> str:
 
 
 def view_page(view: GraphView) -> Page:
+    """The page of a view: its heading, sections and notes."""
     names = [model.name for model in view.models]
     heading = phrase("{a} and {b}", names[0], names[1]) if view.is_pair else names[0]
     parts = list_parts(
@@ -58,15 +59,15 @@ def _errors(view: GraphView) -> Html | None:
 
 
 def view_sentence(view: GraphView) -> str:
-    """Describes the models, or what became of the ops of the first."""
+    """Describes the models, or how the ops of the first changed."""
     if not view.is_pair:
         model = view.models[0]
         return phrase("{name}: {count} ops", model.name, total_text(len(model.ops)))
-    told = [
+    counted = [
         phrase("{count} {change}", total_text(count), phrase(change))
         for change, count in view.count_changes().items()
     ]
-    changes = join(told, ", ") if told else phrase("no ops")
+    changes = join(counted, ", ") if counted else phrase("no ops")
     first, second = view.models
     return phrase("{a} → {b}: {changes}", first.name, second.name, changes)
 

@@ -1,4 +1,4 @@
-"""The ops that matter most as tables, which are printed too, and the samples that differ."""
+"""Tables of the most important ops, which are also printed, and the samples that differ."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -19,7 +19,9 @@ _MOST_LETTERS = 44
 
 
 class RowFacts(NamedTuple):
-    """A row of the main graph: an op of either model, with times and the error of the second."""
+    """A row of the main graph: the op of each model, their times, and the error of the second
+    model.
+    """
 
     a: OpFacts | None
     b: OpFacts | None
@@ -90,19 +92,19 @@ def slowest_table(view: GraphView) -> Html | None:
 
 
 def error_table(view: GraphView) -> Html | None:
-    """The ops that make most error by themselves."""
+    """The ops that add most error by themselves."""
     rows = [row for row in list_rows(view) if row.error and row.error.alone_db is not None]
     chosen = sorted(rows, key=lambda row: (row.error and row.error.alone_db) or 0.0)[:_MOST]
     if not chosen:
         return None
     titles = (phrase("Op"), phrase("Error of the op alone"), phrase("Error up to here"))
     return join_html(
-        tag("p", _seen_on(view), class_="hint"),
+        tag("p", _data_words(view), class_="hint"),
         _table(view, titles, chosen, lambda row: _decibels(row.error)),
     )
 
 
-def _seen_on(view: GraphView) -> str:
+def _data_words(view: GraphView) -> str:
     count = total_text(view.errors.samples)
     seen = phrase("on {count} samples", count)
     if view.errors.is_random:
@@ -133,7 +135,7 @@ def path_list(view: GraphView) -> Html | None:
 
 
 def _before(view: GraphView, place: int) -> str:
-    """The error of the last op of the path before one, that has any."""
+    """The error of the nearest earlier op of the path that has one."""
     earlier = view.path[: view.path.index(place)]
     known = [view.errors.ops[n] for n in earlier if n in view.errors.ops]
     return _db(known[-1].total_db) if known else phrase("no error")
@@ -161,23 +163,23 @@ def _table(
     body: list[Html] = []
     for row in rows:
         named = _pointer(row.op) if _is_shown(view, row) else as_is(_spell(row.op))
-        told = zip(cells(row), titles[1:], strict=True)
-        shown = (tag("td", cell, class_="number", data_label=title) for cell, title in told)
+        pairs = zip(cells(row), titles[1:], strict=True)
+        shown = (tag("td", cell, class_="number", data_label=title) for cell, title in pairs)
         body.append(tag("tr", tag("th", named, scope="row"), *shown))
     made = table_html(titles, body, "plain cards graph-table", scope="col")
     return tag("div", made, class_="scroll", tabindex="0", role="group", aria_label=titles[0])
 
 
 def _is_shown(view: GraphView, row: RowFacts) -> bool:
-    """Whether the drawing can point at the op: buttons name ops of the last model."""
+    """Whether the drawing can show the op: buttons name ops of the last model."""
     return not view.is_pair or row.b is not None
 
 
 def _pointer(op: OpFacts) -> Html:
     """A button that shows an op in the drawing."""
-    told = as_is(_spell(op))
+    label = as_is(_spell(op))
     place, name = str(op.index), as_is(op.name)
-    return tag("button", told, type="button", data_graph_op=place, title=name)
+    return tag("button", label, type="button", data_graph_op=place, title=name)
 
 
 def _spell(op: OpFacts) -> str:

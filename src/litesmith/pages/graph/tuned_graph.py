@@ -20,8 +20,9 @@ from litesmith.tflite.file import digest
 
 
 def tuned_graph(record: TuneFolder) -> Html | None:
-    """The two graphs with the times and errors on record; None where a file is not the one that
-    was measured any more, or is not there."""
+    """The two graphs with the times and errors on record; None where a file is missing or differs
+    from the one that was measured.
+    """
     view = tuned_view(record)
     return None if view is None else graph_section(view)
 
@@ -46,7 +47,7 @@ def _open(path: Path, wanted: str) -> SourceFile | None:
     try:
         is_same = path.is_file() and bool(wanted) and digest(path) == wanted
         return open_source(path) if is_same else None
-    except (LitesmithError, OSError):  # a folder may be anyone's
+    except (LitesmithError, OSError):  # the folder may come from a stranger
         return None
 
 

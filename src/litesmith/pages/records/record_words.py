@@ -75,8 +75,9 @@ def speed_words(speed: Speed | None) -> str:
 
 
 def faster_words(speed: Speed) -> tuple[str, str]:
-    """`2.38 × faster` and `[2.33, 2.44]`; a difference inside the noise is not claimed, and the
-    float model has none from itself."""
+    """`2.38 × faster` and `[2.33, 2.44]`; a difference inside the noise is not stated, nor is that
+    of the float model from itself.
+    """
     if speed.ratio is None or (speed.ratio == 1 and not speed.verdict):
         return "", ""
     ends = (speed.low, speed.high, speed.verdict)
@@ -93,15 +94,15 @@ def smaller_words(before: float, after: float) -> str:
 
 
 def names_words(names: Sequence[str]) -> str:
-    """Names in short, as in `gpu, ethos-u55-64/128`: neighbours of one family are joined."""
-    told: list[str] = []
+    """A short list of names, as in `gpu, ethos-u55-64/128`: neighbours of one family are joined."""
+    groups: list[str] = []
     for name in names:
         family, dash, member = name.rpartition("-")
-        if told and dash and member.isdecimal() and told[-1].startswith(f"{family}-"):
-            told[-1] += f"/{member}"
+        if groups and dash and member.isdecimal() and groups[-1].startswith(f"{family}-"):
+            groups[-1] += f"/{member}"
         else:
-            told.append(name)
-    return ", ".join(told)
+            groups.append(name)
+    return ", ".join(groups)
 
 
 def split_interval(words: str) -> tuple[str, str]:

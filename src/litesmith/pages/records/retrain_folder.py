@@ -15,7 +15,7 @@ from litesmith.evidence.retrain_record import (
 )
 from litesmith.pages.records.salvage_folder import read_inside, read_summary
 
-# What a thumbnail may hold: it goes into the page as it is.
+# The only characters that a thumbnail may hold, because it is put into the page unescaped.
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 
 Matrix = tuple[tuple[int, ...], ...]
@@ -23,7 +23,9 @@ Matrix = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True)
 class ClassRow:
-    """A class: how many items judged it and were learned from, and what it is taken for."""
+    """A class: the number of items to judge and to learn from, and the classes that it is confused
+    with.
+    """
 
     name: str
     count: int
@@ -34,7 +36,7 @@ class ClassRow:
 
 @dataclass(frozen=True)
 class RetrainFolder:
-    """Everything that the report of a retraining is made of.
+    """Everything in the report of a retraining.
 
     matrix  a row for each class; empty where it is not a table of that size
     losses  what could not be read, and why
@@ -61,11 +63,11 @@ class RetrainFolder:
 
     @property
     def has_places(self) -> bool:
-        """Whether it tells where things are, and not only which class an item has."""
+        """Whether the model locates objects, beyond naming the class of an item."""
         return self.is_detector or self.is_segmenter
 
 
-def read_retrained(folder: Path) -> RetrainFolder:
+def read_retraining(folder: Path) -> RetrainFolder:
     """Everything that the folder holds."""
     summary, losses = read_summary(RetrainSummary, folder / RETRAIN)
     result = summary.result
@@ -109,11 +111,11 @@ def _taken_for(names: tuple[str, ...], matrix: Matrix, place: int) -> str:
     if not matrix:
         return ""
     others = [(count, other) for other, count in enumerate(matrix[place]) if other != place]
-    told = sorted(((c, o) for c, o in others if c), key=lambda pair: (-pair[0], pair[1]))
-    return ", ".join(f"{names[other]} {count}" for count, other in told[:3])
+    confused = sorted(((c, o) for c, o in others if c), key=lambda pair: (-pair[0], pair[1]))
+    return ", ".join(f"{names[other]} {count}" for count, other in confused[:3])
 
 
 def guess_share(record: RetrainFolder) -> float:
-    """The share that is right by always saying the class with the most items."""
+    """The share that is right by always answering the largest class."""
     counts = record.summary.data.judged_counts or tuple(row.count for row in record.classes)
     return max(counts) / sum(counts) if sum(counts) else 0.0

@@ -1,5 +1,6 @@
-"""The files of a folder as far as they can be read: another version, a crash or a person may have
-written them."""
+"""Reads the files of a folder as far as possible: another version, a crash or a person may have
+written them.
+"""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ T = TypeVar("T")
 
 
 def read_summary(kind: type[T], path: Path) -> Salvaged[T]:
-    """The record that a command left; raises where it is damaged."""
+    """The record that a command wrote; raises where it is damaged."""
     command = RECORDS[path.name]
     try:
         shown = parse(read_record(path))
@@ -29,12 +30,13 @@ def read_summary(kind: type[T], path: Path) -> Salvaged[T]:
             "{path}: is not what `litesmith {command}` writes; run it again", path, command
         )
     found, losses = salvage(kind, shown)
-    return Salvaged(found, _placed(path, losses))
+    return Salvaged(found, _name_losses(path, losses))
 
 
 def read_inside(kind: type[T], folder: Path, digest: str) -> Salvaged[T | None]:
-    """The bulky details of a model; None where there are none, and for a digest that would lead
-    elsewhere."""
+    """The bulky details of a model; None where there are none, or where the digest is no plain file
+    name.
+    """
     if not digest.isalnum():
         return Salvaged(None, ())
     return read_optional(kind, folder / "evidence" / f"{digest}.json")
@@ -49,7 +51,7 @@ def read_optional(kind: type[T], path: Path) -> Salvaged[T | None]:
     except (OSError, Malformed) as error:
         why = os_reason(error) if isinstance(error, OSError) else str(error)
         return Salvaged(None, (f"{path.name}: {why}",))
-    return Salvaged(found, _placed(path, losses))
+    return Salvaged(found, _name_losses(path, losses))
 
 
 def find_changed(files: Iterable[tuple[Path, str]]) -> tuple[str, ...]:
@@ -58,16 +60,16 @@ def find_changed(files: Iterable[tuple[Path, str]]) -> tuple[str, ...]:
     return tuple(
         phrase("{path}: is not the file that was measured; what is said here is not of it", path)
         for path, wanted in files
-        if wanted and _is_other(path, wanted)
+        if wanted and _is_changed(path, wanted)
     )
 
 
-def _is_other(path: Path, wanted: str) -> bool:
+def _is_changed(path: Path, wanted: str) -> bool:
     try:
         return path.is_file() and digest(path) != wanted
-    except (OSError, ValueError, LitesmithError):  # a name or a file that nobody can open
+    except (OSError, ValueError, LitesmithError):  # such a file cannot be opened
         return False
 
 
-def _placed(path: Path, losses: Sequence[str]) -> tuple[str, ...]:
+def _name_losses(path: Path, losses: Sequence[str]) -> tuple[str, ...]:
     return tuple(phrase("{name}: {why}", path.name, why) for why in losses)

@@ -102,8 +102,8 @@ class _Command:
     command: str
 
 
-def read_tuned(folder: Path) -> TuneFolder:
-    """Reads the folder of a search, as far as the search came."""
+def read_search(folder: Path) -> TuneFolder:
+    """Reads the folder of a search, finished or not."""
     summary, losses = read_summary(TuneSummary, folder / TUNE)
     log = folder / "trials.jsonl"
     trials = Log(log).salvage(_KINDS) if log.exists() else Salvaged((), ())
@@ -129,14 +129,15 @@ def read_tuned(folder: Path) -> TuneFolder:
 
 def _measured_files(folder: Path, summary: TuneSummary) -> Iterator[tuple[Path, str]]:
     """The files that a page speaks of, with the digests that were measured."""
-    if summary.best is not None and summary.state == DONE:  # before, the best may lie there yet
+    # before the end, the folder may hold the best file of an earlier search
+    if summary.best is not None and summary.state == DONE:
         yield folder / "best.tflite", summary.best.digest
     if summary.model_path:
         yield Path(summary.model_path), summary.model_digest
 
 
 def _known_scores(summary: TuneSummary) -> TuneSummary:
-    """The summary without scores and times that say nothing."""
+    """The summary without scores and times that have no value."""
     models = (summary.best, summary.nearest, summary.first)
     best, nearest, first = (
         one and replace(one, accuracy=known_score(one.accuracy), latency=known_speed(one.latency))
@@ -153,7 +154,7 @@ def known_score(score: Score | None) -> Score | None:
 
 
 def known_speed(speed: Speed | None) -> Speed | None:
-    """A speed that has a time, or a part of the float model's."""
+    """A speed that has a time or a ratio to the float model."""
     return speed if speed is not None and (speed.p50_us or speed.ratio) else None
 
 
@@ -213,8 +214,8 @@ def _entry(
 
 
 def _reasons(own: Tried, *trials: Trial[Tried] | None) -> tuple[str, ...]:
-    """Why the candidate was tried; and its outcome, where no column shows it."""
+    """Why the candidate was tried, and the outcomes that no column shows."""
     if own.why and own.accuracy is not None:
         return (own.why,)
-    told = (own.why, *(trial.reason for trial in trials if trial is not None))
-    return tuple(dict.fromkeys(one for one in told if one))
+    reasons = (own.why, *(trial.reason for trial in trials if trial is not None))
+    return tuple(dict.fromkeys(one for one in reasons if one))

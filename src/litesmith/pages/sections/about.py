@@ -34,7 +34,7 @@ _MEMORY = "memory_bytes"
 # The models whose times are on record for every target.
 _BOTH = (FLOAT, "best")
 
-# Reasons why something could not be read that a page lists.
+# The largest number of unreadable things that a page lists.
 _MOST_LOSSES = 12
 
 _PARTS = (
@@ -150,7 +150,7 @@ def data(record: TuneFolder) -> Html | None:
 
 
 def environment(record: TuneFolder) -> Html | None:
-    """The machine and the versions that the numbers are of."""
+    """The machine and the versions behind the numbers."""
     lines = machine(record.summary.environment)
     return pairs(lines) if any(value for _, value in lines) else None
 
@@ -163,8 +163,8 @@ def machine(facts: Environment) -> list[tuple[str, str]]:
 
 
 def reproduce(record: TuneFolder) -> Html | None:
-    """The commands that make the same again, and the digests to compare."""
-    told = record.summary
+    """The commands that reproduce the result, and the digests to compare."""
+    summary = record.summary
     commands = (
         (phrase("The same search:"), record.summary.command),
         (phrase("The same file, without a search:"), record.replay),
@@ -174,9 +174,9 @@ def reproduce(record: TuneFolder) -> Html | None:
         for words, command in commands
         if command
     ]
-    best = record.entry(told.best.name) if told.best else None
+    best = record.entry(summary.best.name) if summary.best else None
     lines = [
-        (phrase("SHA-256 of the input"), told.model_digest),
+        (phrase("SHA-256 of the input"), summary.model_digest),
         (phrase("SHA-256 of the result"), best.digest if best else ""),
     ]
     if not shown and not any(value for _, value in lines):
@@ -197,10 +197,10 @@ def losses(record: TuneFolder) -> Html | None:
     return show_losses(record.losses)
 
 
-def show_losses(told: Sequence[str]) -> Html | None:
-    """Reasons, one per line; only the first where there are many."""
-    more = len(told) - _MOST_LOSSES
-    lines: list[str] = list(told[:_MOST_LOSSES])
+def show_losses(reasons: Sequence[str]) -> Html | None:
+    """Reasons, one per line; only the first ones where there are many."""
+    more = len(reasons) - _MOST_LOSSES
+    lines: list[str] = list(reasons[:_MOST_LOSSES])
     if more > 0:
         lines.append(phrase("and {count} more", more))
     return bullets(lines)

@@ -1,4 +1,4 @@
-"""Which accelerators take the models: whole, or how many ops in how many parts."""
+"""Which accelerators take the models: entirely, or how many ops in how many parts."""
 
 from collections.abc import Sequence
 
@@ -52,7 +52,7 @@ def rows(record: TuneFolder) -> list[tuple[str, str, str]]:
 
 
 def whole_words(takers: Sequence[Taker]) -> str:
-    """`runs entirely on: gpu, hexagon`; "" where that was not looked at."""
+    """`runs entirely on: gpu, hexagon`; "" where it was not checked."""
     if not takers:
         return ""
     names = names_words([taker.placed.target for taker in takers if taker.placed.is_whole])
@@ -74,9 +74,9 @@ def _words(taker: Taker | None) -> str:
         return ""
     placed = taker.placed
     if placed.is_whole:
-        told = phrase("whole")
+        placement = phrase("whole")
     elif not placed.taken:
-        told = (
+        placement = (
             phrase("nothing of it: {why}", phrase(placed.why))
             if placed.why
             else phrase("nothing of it")
@@ -85,11 +85,13 @@ def _words(taker: Taker | None) -> str:
         count = placed.partitions
         parts = phrase("1 part") if count == 1 else phrase("{parts} parts", count)
         why = phrase(": {why}", phrase(placed.why)) if placed.why else ""
-        told = phrase("{taken} of {ops} ops in {parts}{why}", placed.taken, placed.ops, parts, why)
+        placement = phrase(
+            "{taken} of {ops} ops in {parts}{why}", placed.taken, placed.ops, parts, why
+        )
     how = phrase(" ({how})", phrase(placed.how)) if placed.how else ""
     time = (
         phrase("; {time}, {latency_how}", time_words(taker.latency_us), phrase(taker.latency_how))
         if taker.latency_us
         else ""
     )
-    return join((told, how, time), "")
+    return join((placement, how, time), "")

@@ -67,7 +67,7 @@ def class_titles(record: RetrainFolder) -> tuple[str, ...]:
 
 
 def _class_chart(order: list[ClassRow]) -> Html | None:
-    """The classes that fare worst, with their intervals."""
+    """The classes with the worst shares, with their intervals."""
     rows = tuple(
         BarRow(
             row.name,
@@ -116,7 +116,7 @@ _CURVE = 120
 
 
 def precision_curves(record: RetrainFolder) -> Html | None:
-    """The precision of each class at every share of what there is to find."""
+    """The precision of each class at every recall."""
     if not record.curves:
         return None
     hint = phrase("Across, the share of the things that are found; up, how many boxes are right.")
@@ -136,7 +136,7 @@ def _curve(one: CurveRow) -> Html:
 
 
 def confusion_table(record: RetrainFolder) -> Html | None:
-    """A table: rows are what it is, columns what the model says."""
+    """The confusion matrix: rows are true classes, columns the model's answers."""
     if not record.matrix:
         return None
     names = [row.name for row in record.classes]
@@ -163,7 +163,7 @@ def _cell(names: list[str], place: int, other: int, row: tuple[int, ...]) -> Htm
     count, total = row[other], sum(row)
     share = count / total if total else 0.0
     kind = "own" if place == other else "none" if not count else None
-    told = phrase("{count} of {total}, {share}", count, total, percent_text(share))
+    tip = phrase("{count} of {total}, {share}", count, total, percent_text(share))
     if place == other:
         head = phrase("{name}, right", names[place])
     else:
@@ -175,5 +175,5 @@ def _cell(names: list[str], place: int, other: int, row: tuple[int, ...]) -> Htm
         style=f"--share:{share:.3f}",
         tabindex=-1 if place or other else 0,
         data_trial=as_is(say(head)),
-        data_tip=told,
+        data_tip=tip,
     )

@@ -53,23 +53,23 @@ def show_item(
 
 def _answer(name: str, own: AnswerRow, other: AnswerRow, picture: str, unit: str) -> Html:
     score = "" if own.score is None else score_text(own.score, unit)
-    told = phrase("{name}: {score}", name, score) if score else name
-    drawn = _drawing(picture, own, told) if _is_coded(picture) and picture else None
+    caption = phrase("{name}: {score}", name, score) if score else name
+    drawn = _drawing(picture, own, caption) if _is_coded(picture) and picture else None
     words = tag("p", *_words(own.text, other.text)) if own.text or other.text else None
-    return tag("figure", tag("figcaption", told), drawn, words)
+    return tag("figure", tag("figcaption", caption), drawn, words)
 
 
 def _is_coded(content: str) -> bool:
     return _BASE64.fullmatch(content) is not None
 
 
-def _drawing(picture: str, own: AnswerRow, told: str) -> Html:
+def _drawing(picture: str, own: AnswerRow, caption: str) -> Html:
     mask = None
     if own.mask and _is_coded(own.mask):
         mask = _image(f"data:image/png;base64,{own.mask}")
     return tag(
         "svg",
-        tag("title", told),
+        tag("title", caption),
         _image(f"data:image/jpeg;base64,{picture}"),
         mask,
         *(shape for mark in own.marks for shape in _mark(mark)),

@@ -14,7 +14,7 @@ from litesmith.units import number_text, percent_text, score_text, time_text
 _MOST_OPS, _MOST_KINDS, _MOST_LAYERS = 10, 10, 6
 _MOST_LETTERS = 36
 
-# Nobody sees an error of a thousandth; columns end there.
+# Columns end where the error is a thousandth, which is invisible.
 _SAME_DECIBELS = 60.0
 
 Pair = tuple[str, float | None, float | None]  # a name, its time before and after
@@ -25,8 +25,8 @@ def op_times(record: TuneFolder) -> Html | None:
     before, after = inside_of(record, FLOAT), inside_of(record, record.shown)
     if not before.ops and not after.ops:
         return None
-    pairs = _paired(_by_kind(before.ops), _by_kind(after.ops))
-    ops = _paired(_by_name(before.ops), _by_name(after.ops))
+    pairs = _pair_times(_by_kind(before.ops), _by_kind(after.ops))
+    ops = _pair_times(_by_name(before.ops), _by_name(after.ops))
     names = (FLOAT, record.shown or "best")
     totals = [sum(op.us or 0.0 for op in inside.ops) for inside in (before, after)]
     shown = [
@@ -66,7 +66,7 @@ def layer_errors(record: TuneFolder) -> Html | None:
     rows = [
         tag(
             "tr",
-            tag("th", _named(layer.kind, layer.name), scope="row"),
+            tag("th", _short_name(layer.kind, layer.name), scope="row"),
             tag("td", score_text(layer.snr_db, "dB"), class_="number"),
         )
         for layer in worst
@@ -98,13 +98,13 @@ def _by_name(ops: Sequence[OpRow]) -> Mapping[str, float]:
     seen: Counter[str] = Counter()
     times: dict[str, float] = {}
     for op in ops:
-        name = _named(op.kind, op.name)
+        name = _short_name(op.kind, op.name)
         seen[name] += 1
         times[name if seen[name] == 1 else f"{name} #{seen[name]}"] = op.us or 0.0
     return times
 
 
-def _named(kind: str, name: str) -> str:
+def _short_name(kind: str, name: str) -> str:
     """The kind of an op and the end of its name, which says more than the start."""
     *parts, short = name.split(";")[0].split("/")
     while parts and len(parts[-1]) + len(short) < _MOST_LETTERS:
@@ -114,7 +114,7 @@ def _named(kind: str, name: str) -> str:
     return f"{kind} {cut}{kept}".strip()
 
 
-def _paired(before: Mapping[str, float], after: Mapping[str, float]) -> list[Pair]:
+def _pair_times(before: Mapping[str, float], after: Mapping[str, float]) -> list[Pair]:
     """Both times of every name, the longest first."""
     names = {**before, **after}
     pairs = [(name, before.get(name), after.get(name)) for name in names]
@@ -171,7 +171,7 @@ def _columns(layers: Sequence[LayerRow], worst: Sequence[LayerRow], top: float) 
 
 def _column(layer: LayerRow, top: float, is_worst: bool, *, is_first: bool) -> Html:
     height = min(max(100 * layer.snr_db / top, 2.0), 100.0)
-    where, error = _named(layer.kind, layer.name), score_text(layer.snr_db, "dB")
+    where, error = _short_name(layer.kind, layer.name), score_text(layer.snr_db, "dB")
     words = phrase("{index}: {where}, {error}", layer.index, where, error)
     return tag(
         "i",

@@ -86,7 +86,7 @@ def tiles(record: TuneFolder) -> tuple[Tile, ...]:
         return ()
     found = (
         _speed_tile(best.latency),
-        _score_tile(best.accuracy, _elsewhere(best)),
+        _score_tile(best.accuracy, _scored_on(best)),
         _size_tile(phrase("File"), first and first.bytes, best.bytes),
         _size_tile(phrase("Download (gzip)"), first and first.gzip_bytes, best.gzip_bytes),
         _size_tile(phrase("Peak memory"), first and first.peak_bytes, best.peak_bytes),
@@ -96,9 +96,10 @@ def tiles(record: TuneFolder) -> tuple[Tile, ...]:
     return tuple(tile for tile in found if tile is not None)
 
 
-def _elsewhere(best: TunedModel) -> str:
-    """Which kernels computed the scores, where they are not the target's: all CPU targets share
-    theirs."""
+def _scored_on(best: TunedModel) -> str:
+    """The kernels that computed the scores, where these are not the target's; all CPU targets share
+    their kernels.
+    """
     kinds = {target.partition(":")[0] for target in (best.scored_on, best.target) if target}
     return best.scored_on if best.scored_on and len(kinds) > 1 else ""
 
@@ -148,33 +149,33 @@ _HEADLINES = {
 
 def headline(record: TuneFolder) -> str:
     """What to do, in a few words without numbers."""
-    told = record.summary
+    summary = record.summary
     if record.changed:
         return ""
-    words = _HEADLINES.get(told.verdict or "")
-    if words is None or ("{name}" in words and told.best is None):
-        return told.sentence
+    words = _HEADLINES.get(summary.verdict or "")
+    if words is None or ("{name}" in words and summary.best is None):
+        return summary.sentence
     return phrase(words, record.shown) if "{name}" in words else words
 
 
 def verdict(record: TuneFolder) -> Html:
     """The verdict with its reasons."""
-    told, words = record.summary, asked_words(record)
-    left = describe_left(told.best.placed) if told.best else ""
-    untried = phrase("Not tried for lack of time: {names}.", ", ".join(told.untried))
+    summary, words = record.summary, asked_words(record)
+    left = describe_left(summary.best.placed) if summary.best else ""
+    untried = phrase("Not tried for lack of time: {names}.", ", ".join(summary.untried))
     return verdict_html(
-        "missed" if record.changed else told.verdict if told.verdict in VERDICTS else "none",
+        "missed" if record.changed else summary.verdict if summary.verdict in VERDICTS else "none",
         verdict_of(record),
         headline(record),
         join_html(
             tag("p", left, class_="asked") if left else None,
-            asked_html(words, told.seconds) if words else None,
-            tag("p", untried, class_="asked") if told.untried else None,
+            asked_html(words, summary.seconds) if words else None,
+            tag("p", untried, class_="asked") if summary.untried else None,
         ),
         _nearest(record),
         tiles_html(tiles(record)),
-        _ship(told.best) if told.best and not record.changed else None,
-        next_html(told.next),
+        _ship(summary.best) if summary.best and not record.changed else None,
+        next_html(summary.next),
     )
 
 

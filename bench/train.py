@@ -17,7 +17,7 @@ from stock import ASSETS, MISSING, arguments, want_folder
 
 from litesmith.anatomy.footprint import gzip_bytes
 from litesmith.data.preparation import Preparation
-from litesmith.regression.size_report import shrunk
+from litesmith.regression.size_report import report_sizes
 from litesmith.tflite.file import pieces
 from litesmith.units import ratio_text
 
@@ -88,7 +88,7 @@ def promises(variant: Variant, source: Path, path: Path) -> list[str]:
         met = "" if share <= variant.gzip else ", missed"
         found.append(f"{variant.name}: gzip 1/{1 / share:.2f}, bar 1/{1 / variant.gzip:.0f}{met}")
     if variant.faster is not None:
-        latency = shrunk(source, path, patient=True).latency
+        latency = report_sizes(source, path, patient=True).latency
         assert latency is not None
         met = "" if latency.ratio.interval[1] <= 1 / variant.faster else ", missed"
         told = ratio_text(latency.ratio.value, *latency.ratio.interval)

@@ -9,7 +9,7 @@ import litesmith
 from litesmith import Builder, Model
 from litesmith.anatomy.sparse_speedup import expected_gain, skipping
 from litesmith.cli.text.size_text import skipping_lines
-from litesmith.diagnosis.slowness import Patient, diagnoses
+from litesmith.diagnosis.slowness import ModelToDiagnose, diagnoses
 from litesmith.kernels.litesmith_target import Kernels
 from litesmith.profiling.op_times import profile_ops
 from litesmith.regression.size_report import skipping_facts
@@ -82,11 +82,11 @@ def test_the_lines_say_where_it_breaks_even() -> None:
 
 def test_the_doctor_names_the_command_that_shows_it() -> None:
     model = layer(0.9, 64, 512, 512)
-    found = diagnoses(Patient(model, Target(), profile_ops(model, runs=2), seconds=0.05))
+    found = diagnoses(ModelToDiagnose(model, Target(), profile_ops(model, runs=2), seconds=0.05))
     (one,) = [d for d in found if "1 layer multiplies by zeros" in d.what]
     assert one.command == "litesmith bench MODEL --on cpu:1,cpu:1:litesmith"
     assert one.us is not None and "from " in one.why
-    on_ours = Patient(model, Target.parse("cpu:1:litesmith"), None)
+    on_ours = ModelToDiagnose(model, Target.parse("cpu:1:litesmith"), None)
     assert not [d for d in diagnoses(on_ours) if "zeros" in d.what]
 
 

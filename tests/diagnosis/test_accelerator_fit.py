@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from litesmith.diagnosis.accelerator_fit import Fit, obstacles, placed_on, recipe_for
+from litesmith.diagnosis.accelerator_fit import Fit, obstacles, place_on, recipe_for
 from litesmith.errors import BadInput
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model, Tensor
@@ -23,7 +23,7 @@ ACCELERATORS = ("edgetpu", "ethos-u55", "hexagon", "nnapi", "coreml")
 @pytest.mark.parametrize("name", [*ACCELERATORS, "gpu"])
 @pytest.mark.parametrize("make", [zoo.convnet, zoo.residual_int8, zoo.careless])
 def test_every_op_that_stays_is_counted_once(make: Callable[[], Model], name: str) -> None:
-    placement = placed_on(make(), name)
+    placement = place_on(make(), name)
     found = obstacles(placement)
     assert (not found) == placement.is_whole
     if not placement.refused:
@@ -46,7 +46,7 @@ def carried_out(model: Model, fit: Fit) -> Model:
 
 def told_truly(model: Model, fit: Fit) -> None:
     """The recipe gives what is told of it: the law of every fit."""
-    after = placed_on(carried_out(model, fit), fit.before.target)
+    after = place_on(carried_out(model, fit), fit.before.target)
     assert (after.taken, len(after.homes)) == (fit.after.taken, len(fit.after.homes))
     if fit.recipe:
         assert fit.after.left < fit.before.left

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from litesmith.diagnosis.all_targets import Reached, _Look, bench_everywhere
+from litesmith.diagnosis.all_targets import TargetResult, _Look, bench_everywhere
 from litesmith.evidence.bench_record import TargetTrial
 from litesmith.evidence.log import Log
 from litesmith.run.accelerators.targets import BY_NAME, DELEGATES
@@ -22,7 +22,7 @@ HOWS = {"measured", "estimated", "predicted", "refused"}
 
 
 @cache
-def reached() -> dict[str, Reached]:
+def reached() -> dict[str, TargetResult]:
     """A float model; `tests/front/test_bench.py` has an integer one. Each target is timed in two
     runs: an accelerator may take a second to open."""
     with TemporaryDirectory() as folder:
@@ -65,10 +65,10 @@ def placement(taken: int, **facts: float | str) -> Placement:
     return Placement("npu", "predicted", homes, min(taken, 2), facts=facts)
 
 
-def timed(ratio: float | None, taken: int = 4, **more: Any) -> Reached:
+def timed(ratio: float | None, taken: int = 4, **more: Any) -> TargetResult:
     blocks = None if ratio is None else Ratio((ratio,) * 8)
     samples = {"samples_us": (1e4,) * 3, "here_us": 100.0, **more}
-    return Reached("npu", "measured", "", placement(taken), 1e4, blocks, 1e-6, **samples)
+    return TargetResult("npu", "measured", "", placement(taken), 1e4, blocks, 1e-6, **samples)
 
 
 @pytest.mark.parametrize(
@@ -91,23 +91,23 @@ def timed(ratio: float | None, taken: int = 4, **more: Any) -> Reached:
             "not worth it: about 100 × slower than the CPU; here it is llvmpipe",
         ),
         (
-            Reached("npu", "measured", "", None, 9.0, Ratio((0.5,)), 0.0, (9.0,), 18.0),
+            TargetResult("npu", "measured", "", None, 9.0, Ratio((0.5,)), 0.0, (9.0,), 18.0),
             "not known: too few runs to tell it from the CPU",
         ),
-        (Reached("npu", "predicted", "", placement(4)), "takes the whole model"),
+        (TargetResult("npu", "predicted", "", placement(4)), "takes the whole model"),
         (
-            Reached("npu", "predicted", "", placement(3)),
+            TargetResult("npu", "predicted", "", placement(3)),
             "takes 3 of 4 ops in 2 parts: a reason",
         ),
-        (Reached("npu", "predicted", "", placement(0)), "not worth it: a reason"),
+        (TargetResult("npu", "predicted", "", placement(0)), "not worth it: a reason"),
         (
-            Reached("npu", "predicted", "", placement(0, way_out="use the float model")),
+            TargetResult("npu", "predicted", "", placement(0, way_out="use the float model")),
             "not as it is: a reason; use the float model",
         ),
-        (Reached("npu", "refused", "no such driver"), "no such driver"),
+        (TargetResult("npu", "refused", "no such driver"), "no such driver"),
     ],
 )
-def test_a_verdict_has_its_reason(row: Reached, verdict: str) -> None:
+def test_a_verdict_has_its_reason(row: TargetResult, verdict: str) -> None:
     assert row.verdict == verdict
 
 
@@ -115,8 +115,12 @@ def test_outputs_that_are_far_off_are_said_to_be() -> None:
     assert replace(timed(0.5), difference=0.2).verdict.endswith("differ by 2.0e-01 of the largest")
 
 
-@pytest.mark.parametrize("row", [timed(0.5, taken=3), timed(None), Reached("npu", "refused", "no")])
-def test_the_evidence_has_the_samples_and_what_stays_behind(row: Reached, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "row", [timed(0.5, taken=3), timed(None), TargetResult("npu", "refused", "no")]
+)
+def test_the_evidence_has_the_samples_and_what_stays_behind(
+    row: TargetResult, tmp_path: Path
+) -> None:
     log = Log(tmp_path / "log.jsonl")
     log.append(row.trial("model.tflite", "ab12", "a host"))
     (trial,) = log.read({"": TargetTrial})

@@ -10,7 +10,7 @@ from litesmith.data.samples import Data
 from litesmith.data.sources import open_data
 from litesmith.diagnosis.accuracy_verdict import AccuracyVerdict, examine
 from litesmith.diagnosis.causes import CAUSES, Cause
-from litesmith.diagnosis.float_pairs import Twin, scores, twins
+from litesmith.diagnosis.float_pairs import Twin, find_twins, scores
 from litesmith.diagnosis.op_losses import FORM, WEIGHTS, DriftJudge, OpLoss, losses
 from litesmith.ir.build import Builder
 from litesmith.ir.edit import rewrite, with_graphs
@@ -209,7 +209,7 @@ def test_the_parts_together_make_the_error_of_the_model() -> None:
     """The simulation in parts is faithful: all of them quantized drift as the file does."""
     model, data = convnet(), as_data(convnet())
     broken = with_scale(quantized(model, data), 1, 8)
-    found = twins(broken, model)
+    found = find_twins(broken, model)
     judged = scores(model, found)
     judge = DriftJudge(model, judged, data)
     whole = judge.drift(broken, [twin.ours for twin in judged])
@@ -221,7 +221,7 @@ def test_the_parts_together_make_the_error_of_the_model() -> None:
 def test_every_op_has_a_twin_and_the_losses_add_up() -> None:
     model, data = convnet(), as_data(convnet())
     made = quantized(model, data)
-    found = twins(made, model)
+    found = find_twins(made, model)
     assert [t.op.kind if t.op else "" for t in found] == ["", *(op.kind for op in model.main.ops)]
     for loss in losses(made, model, found, data):
         assert loss.signal.power > 0
@@ -237,7 +237,7 @@ def test_another_order_of_layers_is_matched_by_what_ops_read() -> None:
     shorter = extra.model(
         extra.op("CONV_2D", x, WEIGHTS_1, BIAS, fused_activation_function="RELU", **_STRIDES)
     )
-    (_, first) = twins(made, shorter)
+    (_, first) = find_twins(made, shorter)
     assert first.theirs is shorter.main.outputs[0]
 
 
@@ -275,7 +275,7 @@ def test_a_model_with_fewer_channels_is_held_against_the_float_one() -> None:
     narrow = convnet(WEIGHTS_1[:8], WEIGHTS_2[..., :8], (BIAS[:8], BIAS))
     data = as_data(reference)
     made = apply(narrow, "quantize", Context(tools(data, threads=1))).model
-    found = losses(made, reference, twins(made, reference), data)
+    found = losses(made, reference, find_twins(made, reference), data)
     kinds = {one.twin.op.kind for one in found if one.twin.op is not None}
     assert {"CONV_2D", "FULLY_CONNECTED"} <= kinds
     assert all(np.isfinite(one.noise("total")) for one in found)

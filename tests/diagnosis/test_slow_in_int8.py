@@ -8,7 +8,7 @@ import pytest
 from litesmith.data.sources import open_data
 from litesmith.diagnosis.accuracy_verdict import examine
 from litesmith.diagnosis.other_forms import INT8, int8_form, race
-from litesmith.diagnosis.slowness import Diagnosis, Patient, diagnoses
+from litesmith.diagnosis.slowness import Diagnosis, ModelToDiagnose, diagnoses
 from litesmith.ir.types import Model
 from litesmith.profiling.op_times import profile_ops
 from litesmith.run.core.target import Target
@@ -18,9 +18,9 @@ from tests.zoo_slow import int8_of, prelu_net, transformer, without_float_form
 BLINK = 0.05  # seconds that remedies are timed
 
 
-def patient(model: Model, reference: Model | None = None) -> Patient:
+def patient(model: Model, reference: Model | None = None) -> ModelToDiagnose:
     found = profile_ops(model, "cpu:1", runs=4)
-    return Patient(model, Target(), found, seconds=BLINK, reference=reference, runs=4)
+    return ModelToDiagnose(model, Target(), found, seconds=BLINK, reference=reference, runs=4)
 
 
 def one(found: list[Diagnosis], word: str) -> Diagnosis:

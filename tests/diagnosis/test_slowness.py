@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from litesmith.diagnosis.slowness import RULES, Diagnosis, Patient, diagnoses
+from litesmith.diagnosis.slowness import RULES, Diagnosis, ModelToDiagnose, diagnoses
 from litesmith.ir.build import Builder
 from litesmith.ir.edit import with_graphs
 from litesmith.ir.types import Model, Quant
@@ -16,17 +16,19 @@ from litesmith.run.core.target import Target
 from tests import zoo
 
 
-def patient(model: Model, target: str = "cpu:1") -> Patient:
-    return Patient(model, Target.parse(target), profile_ops(model, target, runs=2), seconds=0.05)
+def patient(model: Model, target: str = "cpu:1") -> ModelToDiagnose:
+    return ModelToDiagnose(
+        model, Target.parse(target), profile_ops(model, target, runs=2), seconds=0.05
+    )
 
 
-def by_rule(name: str, who: Patient) -> list[Diagnosis]:
+def by_rule(name: str, who: ModelToDiagnose) -> list[Diagnosis]:
     rule = next(rule for rule in RULES if rule.__name__ == name)
     return list(rule(who))
 
 
 @pytest.fixture(scope="module")
-def mixed() -> Patient:
+def mixed() -> ModelToDiagnose:
     """Conversions around one quantized op, and an op that XNNPACK does not take."""
     b = Builder()
     x = b.op("QUANTIZE", b.input("x", (1, 64)), dtype="int8", quant=Quant.of(0.1))
@@ -37,7 +39,7 @@ def mixed() -> Patient:
     return patient(b.model(b.op("CUMSUM", z, np.int32(1))))
 
 
-def with_times(who: Patient, *times: float) -> Patient:
+def with_times(who: ModelToDiagnose, *times: float) -> ModelToDiagnose:
     """The same ops with other times, which add up to the run."""
     assert who.profile is not None
     total = sum(times)
@@ -49,7 +51,7 @@ def with_times(who: Patient, *times: float) -> Patient:
     return replace(who, profile=made)
 
 
-def test_ops_outside_and_conversions(mixed: Patient) -> None:
+def test_ops_outside_and_conversions(mixed: ModelToDiagnose) -> None:
     who = with_times(mixed, 10, 40, 20, 30)
     (outside,) = by_rule("_outside", who)
     assert "CUMSUM" in outside.what
@@ -79,14 +81,14 @@ def test_builtin_kernels_that_were_asked_for_are_not_outside() -> None:
     assert not by_rule("_outside", patient(zoo.convnet(), "cpu:1:builtin"))
 
 
-def test_one_op_that_dominates(mixed: Patient) -> None:
+def test_one_op_that_dominates(mixed: ModelToDiagnose) -> None:
     assert not by_rule("_dominant", with_times(mixed, 10, 40, 20, 30))
     (found,) = by_rule("_dominant", with_times(mixed, 1, 97, 1, 1))
     assert "97.0 %" in found.what
     assert "FULLY_CONNECTED" in found.where
 
 
-def test_an_op_that_is_little_of_a_run_dominates_nothing(mixed: Patient) -> None:
+def test_an_op_that_is_little_of_a_run_dominates_nothing(mixed: ModelToDiagnose) -> None:
     """It was said to take all of the time, and to cost a quarter of it."""
     who = with_times(mixed, 0, 97, 0, 0)
     assert who.profile is not None
@@ -94,7 +96,7 @@ def test_an_op_that_is_little_of_a_run_dominates_nothing(mixed: Patient) -> None
     assert by_rule("_dominant", who) and not by_rule("_dominant", slow)
 
 
-def test_an_op_far_from_the_best_speed(mixed: Patient) -> None:
+def test_an_op_far_from_the_best_speed(mixed: ModelToDiagnose) -> None:
     (found,) = by_rule("_slow", with_times(mixed, 10, 40, 20, 30))
     assert found.us == pytest.approx(36)
     assert "every weight is read" in found.why
@@ -102,9 +104,9 @@ def test_an_op_far_from_the_best_speed(mixed: Patient) -> None:
 
 def test_more_threads_than_cores() -> None:
     target = Target("cpu", usable_cores() + 1)
-    (found,) = by_rule("_threads", Patient(zoo.convnet(), target, None, seconds=0.05))
+    (found,) = by_rule("_threads", ModelToDiagnose(zoo.convnet(), target, None, seconds=0.05))
     assert found.command == "litesmith bench MODEL --threads auto"
-    assert not by_rule("_threads", Patient(zoo.convnet(), Target(), None))
+    assert not by_rule("_threads", ModelToDiagnose(zoo.convnet(), Target(), None))
 
 
 def test_large_inputs_of_a_fast_model() -> None:
@@ -143,7 +145,7 @@ def test_recipes_are_timed_and_the_rest_is_ranked() -> None:
 
 
 def test_what_cannot_be_measured_is_said() -> None:
-    who = Patient(zoo.custom(), Target(), None, "no kernel")
+    who = ModelToDiagnose(zoo.custom(), Target(), None, "no kernel")
     found = diagnoses(who)
     assert [one.costs for one in found] == ["not measured"] * len(found)
     assert {one.what for one in found} >= {"no profile", "custom operators: Mystery"}

@@ -20,7 +20,7 @@ from litesmith.regression.baseline import (
     PackedRows,
     Scores,
     Timing,
-    kept_baseline,
+    baseline_to_update,
     pack_rows,
     read_baseline,
     unpack_rows,
@@ -144,21 +144,21 @@ def test_numbers_that_cannot_be_are_damage_and_an_update_begins_anew(
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
     with pytest.raises(BadInput, match=r"is damaged \(.*\); write it anew with --update"):
         read_baseline(path)
-    assert kept_baseline(path) is None
+    assert baseline_to_update(path) is None
 
 
 def test_an_update_goes_on_from_a_baseline_and_writes_over_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "b.json"
-    assert kept_baseline(path) is None
+    assert baseline_to_update(path) is None
     write_baseline(path, baseline())
-    kept = kept_baseline(path)
+    kept = baseline_to_update(path)
     assert kept is not None and kept.target == baseline().target
     path.write_text(json.dumps({**json.loads(path.read_text()), "schema": 2}))
-    assert kept_baseline(path) is None
+    assert baseline_to_update(path) is None
     for other in ("<<<<<<< ours", "", "{}"):
         path.write_text(other)
         with pytest.raises(BadInput, match="is no baseline of `litesmith gate`; name another"):
-            kept_baseline(path)
+            baseline_to_update(path)
 
 
 def test_any_name_of_a_file_is_kept(tmp_path: Path) -> None:

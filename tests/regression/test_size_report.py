@@ -9,7 +9,7 @@ import zstandard
 
 from litesmith.anatomy.footprint import footprint, gzip_bytes, zstd_bytes
 from litesmith.anatomy.weights import Promises, WeightFacts, weight_facts
-from litesmith.regression.size_report import FileSizes, Latency, Shrunk, shrunk
+from litesmith.regression.size_report import FileSizes, Latency, Shrunk, report_sizes
 from litesmith.tflite.file import load, save
 from litesmith.timing.statistics import Ratio
 from tests import zoo
@@ -99,7 +99,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_two_files(files: tuple[Path, Path]) -> None:
     other = dense(pruned(64, 64, share=0.8, seed=5))
-    done = shrunk(*files, promised=[load(files[1]), other, other], runs=12)
+    done = report_sizes(*files, promised=[load(files[1]), other, other], runs=12)
     for found, path in zip((done.before, done.after), files, strict=True):
         content = path.read_bytes()
         assert found.bytes == len(content)
@@ -117,7 +117,7 @@ def test_two_files(files: tuple[Path, Path]) -> None:
 
 
 def test_slow_models_are_not_timed_unless_asked(files: tuple[Path, Path]) -> None:
-    done = shrunk(*files, most_seconds=0)
+    done = report_sizes(*files, most_seconds=0)
     assert done.latency is None
     assert "a run takes" in done.verdict
     assert "litesmith bench" in done.verdict
@@ -134,7 +134,7 @@ def test_zstd_is_what_zstd_gives() -> None:
 def test_a_model_that_cannot_run_is_weighed_all_the_same(tmp_path: Path) -> None:
     path = tmp_path / "custom.tflite"
     save(zoo.custom(), path)
-    done = shrunk(path, path)
+    done = report_sizes(path, path)
     assert done.latency is None
     assert "Mystery" in done.untimed
     assert done.verdict.startswith("not measured: ")

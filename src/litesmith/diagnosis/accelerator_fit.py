@@ -1,4 +1,4 @@
-"""What keeps a model from running wholly on an accelerator, and the recipe that changes that."""
+"""What keeps a model from running entirely on an accelerator, and the recipe that changes that."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -53,16 +53,17 @@ def known_target(name: str) -> str:
     return name
 
 
-def placed_on(model: Model, name: str) -> Placement:
+def place_on(model: Model, name: str) -> Placement:
     """The placement of a model on an accelerator, by its compiler where that is installed."""
     found = placed(BY_NAME[known_target(name)], model)
-    assert found is not None  # which is for what takes every op
+    assert found is not None  # raised for targets that take every op
     return found
 
 
 def obstacles(placement: Placement) -> list[Diagnosis]:
     """One finding for each reason why ops stay on the CPU. Ops of several kinds that stay because
-    of what another op does share a finding."""
+    of the same other op share a finding.
+    """
     if placement.refused:
         way_out = str(placement.facts.get("way_out", ""))
         every = phrase("all {count} ops", len(placement.homes))
@@ -74,12 +75,14 @@ def obstacles(placement: Placement) -> list[Diagnosis]:
         if not home.taken:
             groups.setdefault(home.why, []).append(home)
     return [
-        Diagnosis(phrase("{counted} on the CPU", _counted(homes)), _where(homes), why, _COSTS, "")
+        Diagnosis(
+            phrase("{counted} on the CPU", _count_words(homes)), _where(homes), why, _COSTS, ""
+        )
         for why, homes in sorted(groups.items(), key=lambda pair: -len(pair[1]))
     ]
 
 
-def _counted(homes: list[Home]) -> str:
+def _count_words(homes: list[Home]) -> str:
     """The number of ops in words, as in `2 ADD` or `5 ops (ADD, MUL)`."""
     kinds = [kind for kind, _ in Counter(home.kind for home in homes).most_common()]
     if len(kinds) == 1:
@@ -101,12 +104,11 @@ def _where(homes: list[Home]) -> str:
 
 @dataclass(frozen=True)
 class Fit:
-    """The recipe that leaves the fewest ops of a model on the CPU, as seen when it was tried.
+    """The recipe that leaves the fewest ops of a model on the CPU, as trying it showed.
 
-    recipe  "" where the target already takes the whole model, or nothing that was tried helps
-    hint    a recipe that is useful on this target without being a remedy
-    vain    the placement after the best recipe, where that is no better, or leaves most of the
-            model
+    recipe  "" where the target already takes the whole model, or no recipe helps
+    hint    a recipe that is useful on this target but brings no op to it
+    vain    the placement after the best recipe, where it is not worth it
     """
 
     recipe: str
@@ -183,14 +185,14 @@ class _Attempt:
 def recipe_for(model: Model, name: str) -> Fit:
     """Finds a recipe by the rules, and then asks the compiler about the ops that are left."""
     target = known_target(name)
-    before = placed_on(model, target)
+    before = place_on(model, target)
     bench = _Workbench(model, target)
     if before.is_whole:
         return Fit("", before, before, bench.hint((), before))
-    trial = bench.improved(bench.start())
-    recipe, after = bench.finished(trial.plan) or ((), before)
+    trial = bench.improve(bench.start())
+    recipe, after = bench.finish(trial.plan) or ((), before)
     if after.left and after.how != PREDICTED:
-        recipe, after = bench.compiled_further(trial, recipe, after)
+        recipe, after = bench.add_for_compiler(trial, recipe, after)
     if after.left >= before.left or after.taken < _LEAST_SHARE * len(after.homes):
         return Fit("", before, before, vain=after if recipe else None)
     return Fit(text_of(recipe), before, after, bench.hint(recipe, after))
@@ -202,22 +204,22 @@ class _Workbench:
     def __init__(self, model: Model, target: str) -> None:
         self._model, self._target = model, target
         rules = RULES.get(target) or RULES[target.partition("-")[0]]
-        # Ignores what the fate of one op means for others, so that each step forward shows.
+        # Judges each op without regard to the others, so that every step forward shows.
         self._rules = replace(rules, stops=False, whole=False, most=0, least=1)
         self._wants_integers = "int8" in self._rules.wants
 
     def start(self) -> _Attempt:
         """The first attempt: quantized where the target wants integers, unless that is
         impossible."""
-        first = self._tried(_Plan(quantizes=True)) if self._wants_integers else None
-        found = first or self._tried(_Plan())
-        assert found is not None  # the empty recipe can always be carried out
+        first = self._try_plan(_Plan(quantizes=True)) if self._wants_integers else None
+        found = first or self._try_plan(_Plan())
+        assert found is not None  # the empty recipe is always possible
         return found
 
-    def improved(self, trial: _Attempt) -> _Attempt:
+    def improve(self, trial: _Attempt) -> _Attempt:
         """Switches settings on one after the other, and keeps those that help."""
         for switch in self._switches():
-            found = self._tried(replace(trial.plan, **switch))
+            found = self._try_plan(replace(trial.plan, **switch))
             trial = found if found is not None and found.cost < trial.cost else trial
         while True:
             further = self._one_way_further(trial) or self._two_ways_further(trial)
@@ -262,23 +264,23 @@ class _Workbench:
     def _with_more(self, trial: _Attempt, kinds: Iterable[str]) -> Iterator[_Attempt]:
         """The attempt with one more way of removing one of these kinds, for each such way."""
         used = trial.plan.ops
-        prepared = self._applied(replace(trial.plan, quantizes=False, io="", int32_ends=False))
+        prepared = self._apply(replace(trial.plan, quantizes=False, io="", int32_ends=False))
         for way in (way for kind in kinds for way in ways_for(kind) if way not in used):
             if prepared is not None and not apply(prepared.model, (Rewrite((way,)),)).touched:
                 continue
-            found = self._tried(replace(trial.plan, ops=(*used, way)))
+            found = self._try_plan(replace(trial.plan, ops=(*used, way)))
             if found is not None:
                 yield found
 
-    def _tried(self, plan: _Plan) -> _Attempt | None:
+    def _try_plan(self, plan: _Plan) -> _Attempt | None:
         """Carries out a plan; None where that is impossible."""
-        change = self._applied(plan)
+        change = self._apply(plan)
         if change is None:
             return None
         homes = place_by_rules(self._target, self._rules, change.model).homes
         return _Attempt(plan, Counter(h.kind for h in homes if not h.taken), len(homes))
 
-    def _applied(self, plan: _Plan, *, corrects: bool = False) -> Change | None:
+    def _apply(self, plan: _Plan, *, corrects: bool = False) -> Change | None:
         data = RandomSamples(self._model, _TRIED_WITH)
         context = context_of(data if plan.quantizes else None)
         try:
@@ -286,23 +288,23 @@ class _Workbench:
         except LitesmithError:
             return None
 
-    def finished(self, plan: _Plan) -> tuple[tuple[Step, ...], Placement] | None:
+    def finish(self, plan: _Plan) -> tuple[tuple[Step, ...], Placement] | None:
         """Carries out the whole recipe as it will be shown; returns it with the placement of its
         result."""
         for corrects in (True, False) if plan.quantizes else (False,):
-            change = self._applied(plan, corrects=corrects)
+            change = self._apply(plan, corrects=corrects)
             if change is not None:
-                return plan.recipe(corrects=corrects), placed_on(change.model, self._target)
+                return plan.recipe(corrects=corrects), place_on(change.model, self._target)
         return None
 
-    def compiled_further(
+    def add_for_compiler(
         self, trial: _Attempt, recipe: tuple[Step, ...], after: Placement
     ) -> tuple[tuple[Step, ...], Placement]:
         """Adds ways of removing what the compiler leaves although the rules do not."""
         kinds = dict.fromkeys(home.kind for home in after.homes if not home.taken)
         new = [kind for kind in kinds if kind not in trial.left]
         for tries, further in enumerate(self._with_more(trial, new)):
-            found = self.finished(further.plan) if tries < _MOST_COMPILED else None
+            found = self.finish(further.plan) if tries < _MOST_COMPILED else None
             if found is not None and found[1].left < after.left:
                 recipe, after = found
         return recipe, after
@@ -318,5 +320,5 @@ class _Workbench:
         except LitesmithError:
             return ""
         smaller = len(to_bytes(half)) < len(to_bytes(model))
-        is_whole = placed_on(half, self._target).is_whole
+        is_whole = place_on(half, self._target).is_whole
         return text_of((*recipe, *parse(_TO_HALF))) if smaller and is_whole else ""

@@ -16,20 +16,20 @@ from litesmith.calibration.observe import tools
 from litesmith.data.guess_norm import class_count
 from litesmith.data.lint import Problem, lint
 from litesmith.data.samples import Data, Sample, WatchedData
-from litesmith.diagnosis.causes import CAUSES, Blame, Cause, blamed
+from litesmith.diagnosis.causes import CAUSES, Blame, Cause, find_blames
 from litesmith.diagnosis.float_pairs import (
     Pair,
     Twin,
+    find_twins,
     inseparable,
-    renumbered,
+    renumber,
     scheme_of,
     scores,
-    twins,
 )
 from litesmith.diagnosis.op_losses import Drift, DriftJudge, TwinPart, losses
 from litesmith.diagnosis.other_forms import Race, race
 from litesmith.diagnosis.slowness import Diagnosis
-from litesmith.diagnosis.without_reference import unaided
+from litesmith.diagnosis.without_reference import diagnose_without_reference
 from litesmith.errors import CannotRun, LitesmithError
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Model
@@ -60,7 +60,8 @@ _MOST_MACS = 10**10  # for one try: half a second
 _WORTH, _WORTH_IF_USUAL = 0.1, 0.3
 _MOST_FINDINGS, _MOST_NAMED, _MOST_ALONE = 5, 3, 6
 
-# Damage that labels were never seen to notice: in nats of class probabilities, or as noise (20 dB).
+# Damage that has never changed a score by labels: in nats of class probabilities, or as noise (20
+# dB).
 HARMLESS_NATS, HARMLESS_NOISE = 0.02, 0.01
 # Scores this noisy (15 dB) are examined whatever the probabilities say, unless labels show no loss.
 _NOISY = 0.03
@@ -73,7 +74,7 @@ _OTHER_DATA = 1 / 3
 QUANTIZE = "quantize"
 # The recipe that shows what int8 costs a float model.
 OURS = "quantize(to=int8)"
-# Recipes tried besides those made for a cause, and where nothing else helps.
+# Recipes tried besides those made for a cause, and the last resort.
 _DYNAMIC, _LAST = "quantize(to=dynamic)", "quantize(to=int16x8)"
 
 # How long the helpful recipes take turns, in seconds: the fastest is recommended.
@@ -106,7 +107,7 @@ class AccuracyVerdict:
 Watch = Callable[[Data, str], Data]
 
 
-def _unwatched(data: Data, what: str) -> Data:
+def _ignore_progress(data: Data, what: str) -> Data:
     return data
 
 
@@ -117,31 +118,32 @@ def examine(
     against: Model | None = None,
     target: Target | None = None,
     seconds: float = RACE_SECONDS,
-    watch: Watch = _unwatched,
+    watch: Watch = _ignore_progress,
 ) -> AccuracyVerdict:
     """Finds where accuracy is lost: in a quantized model beside its float one, or in a float model
     after quantizing it to int8 here. Among the remedies that help, recommends the fastest on the
-    target, after they took turns for the given seconds."""
+    target, by times in turns for the given seconds.
+    """
     few = spread(data, MOST_SAMPLES)
     is_ours = is_float(model) and against is None
     if against is None and not is_ours:
         watched = watch(few, phrase("looking at the codes"))
-        return _without_float(model, watched, _told(lint(data, model), data.source))
+        return _without_float(model, watched, _diagnose_problems(lint(data, model), data.source))
     file = against or model
     reference = Fold(float16=True).apply(file, Context()).model
     if is_ours:
         calibration = tools(watch(few, "calibrating"))
         model = load(to_bytes(apply(file, OURS, Context(calibration)).model))
     pair = Pair(model, reference, file, is_ours)
-    evaluation, notes = _evaluated(pair, data, watch)
-    problems = _told(lint(data, file), data.source)
-    refused = _told(calibration_problems(data, file), data.source) if problems else ()
+    evaluation, notes = _evaluate(pair, data, watch)
+    problems = _diagnose_problems(lint(data, file), data.source)
+    refused = _diagnose_problems(calibration_problems(data, file), data.source) if problems else ()
     is_scored = evaluation and evaluation.against and evaluation.against.difference is not None
     chooses = any(OPS[op.kind].is_softmax for op in reference.main.ops)
-    if not is_scored and not chooses:  # what is wrong with labels is no matter then
+    if not is_scored and not chooses:  # problems of the labels do not matter then
         problems = refused
     why_not = inseparable(model) or inseparable(reference)
-    mixed = _mixed(pair, few, watch, is_refused=bool(refused))
+    mixed = _diagnose_mixed(pair, few, watch, is_refused=bool(refused))
     problems = (*problems, *mixed)
     if why_not:
         return _as_a_whole(pair, evaluation, problems, (*notes, why_not))
@@ -154,7 +156,9 @@ def examine(
     )
 
 
-def _mixed(pair: Pair, data: Data, watch: Watch, *, is_refused: bool) -> tuple[Diagnosis, ...]:
+def _diagnose_mixed(
+    pair: Pair, data: Data, watch: Watch, *, is_refused: bool
+) -> tuple[Diagnosis, ...]:
     """Findings for outputs whose small numbers share one scale with large ones, each with the
     remedy that preserved most in a trial."""
     try:
@@ -166,13 +170,13 @@ def _mixed(pair: Pair, data: Data, watch: Watch, *, is_refused: bool) -> tuple[D
         watched = watch(data, phrase("trying {recipe}", text_of(recipe)))
         kept = apply(pair.file, recipe, Context(tools(watched))).model
         cured, step = try_cures(found, kept, pair.file, data)
-    except LitesmithError:  # it does not run, or nothing but this op was to be quantized
+    except LitesmithError:  # the recipe does not run, or only this op would be quantized
         return ()
     recipes = {"": (), "float": recipe, "int16": (*recipe, step)}
-    return tuple(_mixed_told(one, recipes[one.lost_least], is_refused) for one in cured)
+    return tuple(_describe_mixed(one, recipes[one.lost_least], is_refused) for one in cured)
 
 
-def _mixed_told(one: MixedOutput, recipe: Recipe, is_refused: bool) -> Diagnosis:
+def _describe_mixed(one: MixedOutput, recipe: Recipe, is_refused: bool) -> Diagnosis:
     top, rest = (number_text(float(f"{number:.3g}")) for number in (one.reach, one.rest))
     after = {
         phrase("the op that makes it in float"): one.cured_db,
@@ -183,7 +187,7 @@ def _mixed_told(one: MixedOutput, recipe: Recipe, is_refused: bool) -> Diagnosis
         for way, db in after.items()
         if db is not None
     ]
-    command = _typed(text_of(recipe), " --trust-data" if is_refused else "")
+    command = _command_for(text_of(recipe), " --trust-data" if is_refused else "")
     return Diagnosis(
         phrase("an output holds numbers of several sizes"),
         one.output,
@@ -203,7 +207,7 @@ def _mixed_told(one: MixedOutput, recipe: Recipe, is_refused: bool) -> Diagnosis
     )
 
 
-def _typed(recipe: str, trust: str) -> str:
+def _command_for(recipe: str, trust: str) -> str:
     """The command that applies a recipe to the float model, or to the quantized one."""
     out = f"--data DATA{trust} -o OUT.tflite"
     words = quote(recipe) if {*recipe} & {*'"$`\\!'} else f'"{recipe}"'
@@ -229,13 +233,13 @@ def _as_a_whole(
 
 
 def _without_float(model: Model, data: Data, problems: Sequence[Diagnosis]) -> AccuracyVerdict:
-    found = (*problems, *unaided(model, data))
-    told = phrase("nothing stands out") if not found else found[0].what
+    found = (*problems, *diagnose_without_reference(model, data))
+    sentence_of_first = phrase("nothing stands out") if not found else found[0].what
     sentence = phrase(
         "{scheme_of}: {told} (from the file and the data alone; --against FLOAT.tflite "
         "tells what quantization costs, and where)",
         scheme_of(model),
-        told,
+        sentence_of_first,
     )
     return AccuracyVerdict(sentence, found[:_MOST_FINDINGS])
 
@@ -246,7 +250,7 @@ def spread(data: Data, most: int) -> Data:
     return data if stored is None else stored.spread(most)
 
 
-def _told(problems: Sequence[Problem], source: str) -> tuple[Diagnosis, ...]:
+def _diagnose_problems(problems: Sequence[Problem], source: str) -> tuple[Diagnosis, ...]:
     """Findings for data that cannot show anything."""
     return tuple(
         Diagnosis(
@@ -261,7 +265,7 @@ def _told(problems: Sequence[Problem], source: str) -> tuple[Diagnosis, ...]:
     )
 
 
-def _evaluated(pair: Pair, data: Data, watch: Watch) -> tuple[Evaluation | None, tuple[str, ...]]:
+def _evaluate(pair: Pair, data: Data, watch: Watch) -> tuple[Evaluation | None, tuple[str, ...]]:
     """Measures the accuracy by the labels, or, where the model does not know these classes, the
     drift of the answers."""
     watched = watch(data, "evaluating")
@@ -273,7 +277,7 @@ def _evaluated(pair: Pair, data: Data, watch: Watch) -> tuple[Evaluation | None,
         notes = (
             phrase("the labels are left out: the float model does not tell these classes apart"),
         )
-    except LitesmithError as error:  # labels or outputs that no metric is for
+    except LitesmithError as error:  # no metric fits the labels or outputs
         notes = (phrase("the labels are left out: {error}", error),)
     unlabelled = WatchedData(watched, _without_labels)
     try:
@@ -297,7 +301,8 @@ def _knows_classes(reference: Model, data: Data, found: Evaluation) -> bool:
         return False
     usual = float(np.unique(classes, return_counts=True)[1].max() / classes.size)
     chance = usual + 2 * float(np.sqrt(usual * (1 - usual) / classes.size))
-    # Where most of the data is of one class, a good model may be right less often than guessing it.
+    # Where one class dominates the data, a good model may be right less often than a constant
+    # guess.
     return usual > 1 / 2 or (found.against.value or 0.0) > chance
 
 
@@ -338,8 +343,8 @@ class _Examination:
         self, pair: Pair, data: Data, watch: Watch, is_refused: bool, timing: _Timing
     ) -> None:
         self._pair, self._data, self._watch, self._timing = pair, data, watch, timing
-        found = twins(pair.model, pair.reference)
-        self._twins = renumbered(found, pair.file) if pair.is_ours else found
+        found = find_twins(pair.model, pair.reference)
+        self._twins = renumber(found, pair.file) if pair.is_ours else found
         self._scores = scores(pair.reference, self._twins)
         macs = sum(op_macs(op) or 0 for op in pair.reference.main.ops)
         count = min(max(_MOST_MACS // max(macs, 1), _LEAST_SAMPLES), MOST_SAMPLES)
@@ -361,9 +366,9 @@ class _Examination:
             return []
         watched = self._watch(self._data, phrase("looking at the layers"))
         found = losses(self._pair.model, self._pair.reference, self._before_scores(), watched)
-        return list(self._told(self._ranked(blamed(found))))
+        return list(self._diagnose_problems(self._rank_causes(find_blames(found))))
 
-    def _told(self, groups: Sequence[_Group]) -> Iterator[Diagnosis]:
+    def _diagnose_problems(self, groups: Sequence[_Group]) -> Iterator[Diagnosis]:
         """A finding for each cause, with the share of the damage that it adds to the causes before,
         so that all shares add up to at most the whole."""
         parts: list[TwinPart] = []
@@ -380,7 +385,7 @@ class _Examination:
         last = max(self._twins.index(twin) for twin in self._scores)
         return [t for t in self._twins[: last + 1] if t.op is None or not OPS[t.op.kind].moves_data]
 
-    def _ranked(self, blames: Sequence[Blame]) -> list[_Group]:
+    def _rank_causes(self, blames: Sequence[Blame]) -> list[_Group]:
         """The causes that matter, with the share of the damage that each does alone."""
         groups: list[_Group] = []
         for cause in CAUSES:
@@ -398,7 +403,7 @@ class _Examination:
         return self._judge.alone(parts).damage / max(self.drift.damage, 1e-12)
 
     def _worst(self, blames: Sequence[Blame], share: float) -> list[tuple[float, Blame]]:
-        """The ops of a cause, most damaging first; only those with most noise are tried."""
+        """The ops of a cause, most damaging first; only the noisiest are tried."""
         if len(blames) == 1:
             return [(share, blames[0])]
         noisy = sorted(blames, key=lambda blame: -blame.noise)
@@ -443,7 +448,7 @@ class _Examination:
             )
         return group.cause.what
 
-    def _tried(self, recipe: str) -> "_Tried | None":
+    def _try_recipe(self, recipe: str) -> "_Tried | None":
         """Applies a recipe to the file that its command would start from, and measures the drift;
         None where the recipe does not suit the model."""
         pair = self._pair
@@ -452,7 +457,7 @@ class _Examination:
         try:
             change = apply(start, recipe, Context(tools(watched), pair.file))
             made = load(to_bytes(change.model))
-            ours = {twin.theirs: twin.ours for twin in twins(made, pair.reference)}
+            ours = {twin.theirs: twin.ours for twin in find_twins(made, pair.reference)}
             drift = self._judge.drift(made, [ours[twin.theirs] for twin in self._scores])
             return _Tried(drift, made)
         except (LitesmithError, KeyError):
@@ -483,10 +488,10 @@ class _Examination:
         least = min(outcome.drift.damage for outcome in better.values())
         enough = max(self._harmless, 2 * least)
         fitting = {r: outcome for r, outcome in better.items() if outcome.drift.damage <= enough}
-        recipe, told = self._fastest(fitting)
+        recipe, told = self._fastest_recipe(fitting)
         drifts = self.drift, fitting[recipe].drift
         before, after = (score_text(drift.decibels, "dB") for drift in drifts)
-        return _typed(recipe, self._trust), phrase(
+        return _command_for(recipe, self._trust), phrase(
             "{before}, {after} with the command", before, after
         ) + told
 
@@ -503,7 +508,7 @@ class _Examination:
             found.append(text_of(apply_forms(parse("quantize"), forms)))
         return found
 
-    def _fastest(self, fitting: Mapping[str, "_Tried"]) -> tuple[str, str]:
+    def _fastest_recipe(self, fitting: Mapping[str, "_Tried"]) -> tuple[str, str]:
         """The recipe with the fastest model, in turns with the file and the float model, and the
         times in words; the first recipe where times cannot be measured."""
         recipes = [*fitting]
@@ -517,10 +522,12 @@ class _Examination:
             return recipes[0], ""
         picked = found.us[found.picked]
         before, real = found.us[-2:]
-        told = phrase("; {time} a run, {time2} with it", time_text(before), time_text(picked))
+        times_in_words = phrase(
+            "; {time} a run, {time2} with it", time_text(before), time_text(picked)
+        )
         if picked > real:
-            told += phrase(", {time} in float", time_text(real))
-        return recipes[found.picked], told
+            times_in_words += phrase(", {time} in float", time_text(real))
+        return recipes[found.picked], times_in_words
 
     def _better(self, tried: Mapping[str, "_Tried | None"]) -> dict[str, "_Tried"]:
         most = _BETTER * self.drift.damage
@@ -548,7 +555,7 @@ class _Examination:
 
     def _after(self, recipe: str) -> "_Tried | None":
         if recipe not in self._known:
-            self._known[recipe] = self._tried(recipe)
+            self._known[recipe] = self._try_recipe(recipe)
         return self._known[recipe]
 
     # The sentence.

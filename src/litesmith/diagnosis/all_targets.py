@@ -38,7 +38,7 @@ from litesmith.units import error_text, factor_text, plain, time_text
 
 Json = dict[str, object]
 
-# The member of each family whose compiler is asked; rules answer for the others.
+# The member of each family whose compiler answers; rules answer for the others.
 COMPILED = ("ethos-u55-128", "gpu", "hexagon", "micro", "openvino")
 
 _HERE = "cpu:1"
@@ -47,20 +47,20 @@ _TEXTS = {"cpu": (_HERE,), "openvino": ("openvino:1",), "gpu": ("gpu", "gpu:full
 # The number of runs, and the most seconds, of a first look at each target before the turns.
 _LOOK_RUNS, _LOOK_SECONDS = 3, 4.0
 
-# A target that is slower than the CPU by the first factor, and for which loading as often as turns
-# need would take longer than these seconds, takes no turns: the difference is plain already.
+# A target that is slower than the CPU by the first factor, and that would need more than these
+# seconds for all the loads of the turns, takes no turns: the difference is clear already.
 _HOPELESS, _MOST_SECONDS, _LOADS = 4.0, 10.0, 24
 
-# A run that takes the CPU less time than this is over before any accelerator could start.
+# A run that is shorter than this on the CPU ends before any accelerator could start.
 _SMALL_US = 500.0
 
-# A difference, relative to the largest output, beyond what another order of sums or a step or two
-# of 8 bits explains.
+# A larger difference, relative to the largest output, cannot be explained by another order of sums
+# or by a step or two of 8 bits.
 _FAR = 0.03
 
 
 @dataclass(frozen=True)
-class Reached:
+class TargetResult:
     """One model on one target.
 
     placement    the ops that the target takes; None where it takes all
@@ -97,8 +97,8 @@ class Reached:
         if self.target == _HERE:
             return phrase("what the others are compared with")
         if self.samples_us:
-            return _of_times(self)
-        return "" if self.placement is None else _of_placement(self.placement)
+            return _verdict_by_time(self)
+        return "" if self.placement is None else _verdict_by_placement(self.placement)
 
     @property
     def needs_int8(self) -> bool:
@@ -152,8 +152,8 @@ class Reached:
         if self.difference is not None:
             made.append(Measurement("difference", "share", (self.difference,), *place))
         details, left = TargetTrial(model, self.row), _left(self.placement)
-        told = phrase("bench on all")
-        return Trial("", "", digest, tuple(made), left, told, details=details)
+        recipe_text = phrase("bench on all")
+        return Trial("", "", digest, tuple(made), left, recipe_text, details=details)
 
 
 def placement_row(found: Placement) -> PlacementRow:
@@ -186,7 +186,7 @@ def _left(found: Placement | None) -> tuple[Skipped, ...]:
     return tuple(Skipped(f"{count} {kind}", why) for (kind, why), count in counts.items())
 
 
-def _of_times(row: Reached) -> str:
+def _verdict_by_time(row: TargetResult) -> str:
     """A verdict by the times, with the reason for slowness where it is visible."""
     if row.ratio is None:
         times = (row.latency_us or 0.0) / max(row.here_us, 1e-9)
@@ -207,7 +207,7 @@ def _of_times(row: Reached) -> str:
     return phrase("not known: too few runs to tell it from the CPU")
 
 
-def _because(row: Reached) -> str:
+def _because(row: TargetResult) -> str:
     found = row.placement
     if found is not None and found.left:
         return phrase("; it takes only {counts}: {main_reason}", _counts(found), found.main_reason)
@@ -218,7 +218,7 @@ def _because(row: Reached) -> str:
     return ""
 
 
-def _but(row: Reached) -> str:
+def _but(row: TargetResult) -> str:
     if row.difference is None or row.difference < _FAR:
         return ""
     return phrase("; but its outputs differ by {error} of the largest", error_text(row.difference))
@@ -234,7 +234,7 @@ def _counts(found: Placement) -> str:
     return phrase("{taken} of {count} ops in {parts}", found.taken, len(found.homes), parts)
 
 
-def _of_placement(found: Placement) -> str:
+def _verdict_by_placement(found: Placement) -> str:
     """A verdict by the placement alone."""
     way_out = str(found.facts.get("way_out", ""))
     if found.needs_int8:
@@ -251,15 +251,15 @@ def _of_placement(found: Placement) -> str:
 
 
 @dataclass(frozen=True)
-class OnEveryTarget:
+class ModelOnTargets:
     """One model on every target.
 
     rows   one row per target
-    bench  the interleaved run of the targets that took turns
+    bench  the interleaved run of the targets
     """
 
     model: Path
-    rows: tuple[Reached, ...]
+    rows: tuple[TargetResult, ...]
     bench: Bench
 
     def to_json(self) -> Json:
@@ -277,10 +277,10 @@ class OnEveryTarget:
 class TargetsBench:
     """Several models on every target.
 
-    report  the page of the folder that stores the evidence; None where none was asked for
+    report  the page of the folder that stores the evidence; None where none was written
     """
 
-    models: tuple[OnEveryTarget, ...]
+    models: tuple[ModelOnTargets, ...]
     report: Path | None = None
 
     __repr__ = show_line
@@ -332,7 +332,7 @@ class _Look(NamedTuple):
 
 def bench_everywhere(
     file: Path, rule: Rule | None = None, progress: Progress = silent
-) -> OnEveryTarget:
+) -> ModelOnTargets:
     """The answer of every target, with the run of those that took turns."""
     path = str(file)
     model = load(path)
@@ -352,15 +352,15 @@ def bench_everywhere(
                 looks[text] = _look(path, text)
     in_turns = [text for text, look in looks.items() if not look.is_hopeless(here)]
     done = measure(list_contenders(path, in_turns), rule or Rule(), progress, memory=False)
-    rows: list[Reached] = []
+    rows: list[TargetResult] = []
     for delegate, placement in placements.items():
         for text in _texts(delegate):
             if text in looks:
-                row = _timed(text, placement, looks[text], here, done)
+                row = _timed_result(text, placement, looks[text], here, done)
                 rows.append(replace(row, device=_device(delegate)))
             else:
-                rows.append(_untimed(text, placement, refused.get(text, "")))
-    return OnEveryTarget(file, tuple(rows), done)
+                rows.append(_result_without_time(text, placement, refused.get(text, "")))
+    return ModelOnTargets(file, tuple(rows), done)
 
 
 def _is_here(delegate: Delegate, placement: Placement | None) -> bool:
@@ -370,13 +370,13 @@ def _is_here(delegate: Delegate, placement: Placement | None) -> bool:
     return placement is not None and not placement.taken and not placement.refused
 
 
-def _untimed(name: str, placement: Placement | None, why: str) -> Reached:
+def _result_without_time(name: str, placement: Placement | None, why: str) -> TargetResult:
     """A target that cannot run here, or refuses to."""
     if why or placement is None:
-        return Reached(name, "refused", why or phrase("nothing is known of it"), placement)
+        return TargetResult(name, "refused", why or phrase("nothing is known of it"), placement)
     is_estimated = placement.latency_us is not None
     how = placement.latency_how if is_estimated else placement.how
-    return Reached(name, how, "", placement, placement.latency_us)
+    return TargetResult(name, how, "", placement, placement.latency_us)
 
 
 def _texts(delegate: Delegate) -> tuple[str, ...]:
@@ -429,20 +429,20 @@ def _look(path: str, target: str) -> _Look:
     return _Look(tuple(times) or (first,), opening, outputs)
 
 
-def _timed(
+def _timed_result(
     target: str, placement: Placement | None, look: _Look, here: _Look, done: Bench
-) -> Reached:
+) -> TargetResult:
     """The row of a target that runs here, with its times from the turns or from the first look."""
     difference = None if target == _HERE else _difference(look.outputs, here.outputs)
     result = next((r for r in done.results if r.target == target), None)
     here_us = done.results[0].percentile_us(50)
     if result is None:
-        return Reached(
+        return TargetResult(
             target, MEASURED, "", placement, look.us, None, difference, look.times_us, here_us
         )
     compared = next((c.ratio for c in done.comparisons if c.b is result.contender), None)
     us, samples = result.percentile_us(50), result.samples_us
-    return Reached(target, MEASURED, "", placement, us, compared, difference, samples, here_us)
+    return TargetResult(target, MEASURED, "", placement, us, compared, difference, samples, here_us)
 
 
 def _placement(delegate: Delegate, model: Model) -> Placement | None:
@@ -487,7 +487,7 @@ class ListedTarget:
 
     def to_json(self) -> Json:
         usable, why, how = self.usable
-        told: Json = {
+        facts: Json = {
             "name": self.delegate.name,
             "title": self.delegate.title,
             "usable": usable,
@@ -496,15 +496,15 @@ class ListedTarget:
             "runs": self.delegate.runs,
         }
         found = self.placement
-        return told if found is None else told | {"placement": placement_facts(found)}
+        return facts if found is None else facts | {"placement": placement_facts(found)}
 
     def summary(self) -> Json:
-        told: Json = {"target": self.delegate.name, "usable": self.usable.usable}
+        facts: Json = {"target": self.delegate.name, "usable": self.usable.usable}
         found = self.placement
         if found is None:
-            return told | {"why": self.usable.why, "how": self.usable.how}
+            return facts | {"why": self.usable.why, "how": self.usable.how}
         counts: Json = {"taken": found.taken, "left": found.left, "parts": found.partitions}
-        return told | counts | {"how": found.how, "why_left": found.main_reason}
+        return facts | counts | {"how": found.how, "why_left": found.main_reason}
 
 
 @dataclass(frozen=True, repr=False)

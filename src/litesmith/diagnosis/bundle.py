@@ -1,5 +1,4 @@
-"""A zip file with which another person can reproduce a problem, and which reveals nothing of the
-model but its structure."""
+"""A zip file that reproduces a problem and reveals nothing of the model but its structure."""
 
 import io
 import json
@@ -45,7 +44,7 @@ def bundle_files(
         "README.txt": _READ_ME.encode(),
         "model.tflite": to_bytes(stripped),
         "host.json": _json(host().facts()),
-        "command.txt": str(_renamed(command, _delegate_words(target))).encode(),
+        "command.txt": str(_rename_texts(command, _delegate_words(target))).encode(),
     }
     if profile is not None:
         files["profile.json"] = _json(_profile_facts(model, stripped, profile))
@@ -72,7 +71,7 @@ def _profile_facts(model: Model, stripped: Model, profile: Profile) -> object:
     ]
     words = {old.custom: new.custom for (_, _, old), new in zip(model.ops(), ops, strict=True)}
     words |= _delegate_words(profile.target)
-    return _renamed({"schema": 1, **profile.facts(), "ops": renamed}, words)
+    return _rename_texts({"schema": 1, **profile.facts(), "ops": renamed}, words)
 
 
 def _delegate_words(target: str) -> dict[str, str]:
@@ -81,17 +80,18 @@ def _delegate_words(target: str) -> dict[str, str]:
     return {parsed.kernels: "NAME"} if parsed.kind == "custom" else {}
 
 
-def _renamed(told: object, words: Mapping[str, str]) -> object:
-    """Facts whose every text is without names of custom ops and delegates: the runtime, too, calls
-    its work by them."""
-    if is_mapping(told):
-        return {name: _renamed(value, words) for name, value in told.items()}
-    if is_list_or_tuple(told):
-        return [_renamed(value, words) for value in told]
-    if isinstance(told, str):
+def _rename_texts(value_to_rename: object, words: Mapping[str, str]) -> object:
+    """Replaces the names of custom ops and delegates in every text: the runtime uses them in its
+    events.
+    """
+    if is_mapping(value_to_rename):
+        return {name: _rename_texts(value, words) for name, value in value_to_rename.items()}
+    if is_list_or_tuple(value_to_rename):
+        return [_rename_texts(value, words) for value in value_to_rename]
+    if isinstance(value_to_rename, str):
         for old in sorted(filter(None, words), key=len, reverse=True):
-            told = told.replace(old, words[old])
-    return told
+            value_to_rename = value_to_rename.replace(old, words[old])
+    return value_to_rename
 
 
 def _json(facts: object) -> bytes:

@@ -1,4 +1,4 @@
-"""Why an op of a quantized model adds to its error, and the steps that may mend it."""
+"""Why an op of a quantized model adds to its error, and the recipes that may repair it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,12 +20,11 @@ _USUAL = 1e-4
 _MUCH = 1e-3
 # A sample or a channel stands out if it reaches this many times as far as the others.
 _FAR_SAMPLE, _FAR_CHANNEL = 3.0, 8.0
-# A value below the first number masks something, where all others are nearer to 0 than the second
-# as a share of it.
+# A value below the first number is a mask where all other values are smaller than this share of it.
 _MASKING, _FAR_BELOW = -1000.0, 0.05
 # A range is too wide if at most this share of it is used.
 _WIDE = 0.4
-# A bias from this code on is at the end of int32, where float32 has steps of 2**7.
+# From this code on, a bias counts as being at the end of int32, where float32 has steps of 2**7.
 FULL_BIAS = 2**31 - 2**8
 _ENOUGH_SAMPLES = 8
 
@@ -35,7 +34,7 @@ class Cause:
     """One way to lose accuracy.
 
     part      the part of the op at fault: the form of its output, or its weights
-    seen      describes the evidence in an op; "" where this is not the cause there
+    seen      describes the evidence in an op; "" where this cause does not apply
     remedies  recipes, the likeliest first; {to} is the scheme, {keep} the ops at fault; a recipe
               without `quantize` is for the quantized file itself
     is_usual  True for what every quantized model has
@@ -61,7 +60,7 @@ class Blame(NamedTuple):
         return self.loss.noise(self.cause.part)
 
 
-def blamed(losses: Sequence[OpLoss]) -> list[Blame]:
+def find_blames(losses: Sequence[OpLoss]) -> list[Blame]:
     """The cause of every part with an error."""
     found: list[Blame] = []
     for loss in losses:
@@ -268,7 +267,7 @@ def _channels_at_limit(loss: OpLoss) -> Array:
 
 
 def _dead(loss: OpLoss) -> Array:
-    """The channels of the float layer that have next to no weights."""
+    """The channels of the float layer whose weights are almost zero."""
     theirs = _layers(loss)[1]
     peaks = np.abs(rows_of(real_values(theirs.weight), theirs.axis)).max(axis=1)
     return peaks <= 1e-6 * peaks.max()

@@ -1,4 +1,4 @@
-"""A quantized model beside its float one: which tensor is which, and both in one graph."""
+"""A quantized model beside its float one: pairs of tensors, and both models in one graph."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ from litesmith.units import plain
 class Twin:
     """A tensor of a quantized model, and its counterpart in the float model.
 
-    place, op  the op that writes it, in the quantized model unless `renumbered`; −1 and None for an
+    place, op  the op that writes it, in the quantized model unless `renumber`; −1 and None for an
                input
     layers     that op and its counterpart, where they are layers
     part       the op's part in a recognised block, if any
@@ -71,7 +71,7 @@ def _short_name(tensor: Tensor) -> str:
     return plain("/".join(tensor.name.split(";")[0].split("/")[-2:]))
 
 
-def twins(model: Model, reference: Model) -> list[Twin]:
+def find_twins(model: Model, reference: Model) -> list[Twin]:
     """Pairs the tensors of both models, in order of execution.
 
     Layers are matched by their order where kinds and shapes agree throughout, otherwise by the
@@ -85,7 +85,7 @@ def twins(model: Model, reference: Model) -> list[Twin]:
     return [replace(twin, part=parts.get(twin.theirs, "")) for twin in found]
 
 
-def renumbered(found: Sequence[Twin], file: Model) -> list[Twin]:
+def renumber(found: Sequence[Twin], file: Model) -> list[Twin]:
     """The twins, with the numbers that their float ops have in the user's file."""
     makers = {t: (place, op) for place, op in enumerate(file.main.ops) for t in op.outputs}
     return [
@@ -127,8 +127,8 @@ class Pair(NamedTuple):
     is_ours: bool
 
     @property
-    def told(self) -> str:
-        """How the quantized model came about, in words."""
+    def origin(self) -> str:
+        """Whether the quantized model is the user's or was made here, in words."""
         if self.is_ours:
             without = phrase("without the correction that litesmith quantize adds")
             return phrase("quantized to int8 here (ranges only, {without})", without)
@@ -159,7 +159,7 @@ class _Matching:
         self._graph, self._reference = graph, reference
         self._unpacked = unpacked_constants(graph)
         self._ours, self._theirs = layers_of(graph), layers_of(reference)
-        self._by_order = self._ordered()
+        self._by_order = self._pair_by_order()
         self._names = {t.name: t for op in reference.ops for t in op.outputs}
         self._makers = {t: op for op in reference.ops for t in op.outputs}
         self._alike: dict[object, list[Op]] = {}
@@ -167,7 +167,7 @@ class _Matching:
             self._alike.setdefault(_key(op.kind, _computed(op, {})), []).append(op)
         self.known: dict[Tensor, Tensor] = {}
 
-    def twins(self) -> Iterator[Twin]:
+    def find_twins(self) -> Iterator[Twin]:
         for ours, theirs in zip(self._graph.inputs, self._reference.inputs, strict=True):
             if ours.elements == theirs.elements:
                 self.known[ours] = theirs
@@ -207,7 +207,7 @@ class _Matching:
                 return found
         return None
 
-    def _ordered(self) -> dict[Op, Op]:
+    def _pair_by_order(self) -> dict[Op, Op]:
         """Pairs the layers by their order; empty where the layers differ."""
         sides = [
             [(layer.op.kind, layer.weight.shape) for layer in layers.values()]
@@ -216,7 +216,7 @@ class _Matching:
         return dict(zip(self._ours, self._theirs, strict=True)) if sides[0] == sides[1] else {}
 
     def _after_activation(self, op: Op, counterpart: Op, tensor: Tensor) -> Tensor | None:
-        """The float tensor behind the activation that only the quantized op has fused."""
+        """The float tensor after the activation that only the quantized op has fused."""
         wanted, fused = (o.option("fused_activation_function") for o in (op, counterpart))
         if wanted == fused:
             return tensor
@@ -259,7 +259,7 @@ class Joined(NamedTuple):
     stored: dict[Twin, Tensor]
 
 
-def joined(model: Model, reference: Model, found: Sequence[Twin]) -> Joined:
+def join_models(model: Model, reference: Model, found: Sequence[Twin]) -> Joined:
     """One graph in which the two models, and each layer once more, run on the same inputs."""
     taken: dict[Tensor, Tensor] = {}
     ops: list[Op] = list(reference.main.ops)
@@ -288,7 +288,7 @@ def joined(model: Model, reference: Model, found: Sequence[Twin]) -> Joined:
 
 
 def has_stored_weights(layer: Layer) -> bool:
-    """True where the weights are no longer float, and each has a scale of its channel."""
+    """True where the weights are integers with scales."""
     quant = layer.weight.quant
     return layer.weight.dtype != "float32" and (quant is None or quant.block is None)
 

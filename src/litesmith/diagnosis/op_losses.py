@@ -25,12 +25,12 @@ from litesmith.diagnosis.float_pairs import (
     Joined,
     Pair,
     Twin,
+    find_twins,
     has_stored_weights,
-    joined,
-    renumbered,
+    join_models,
+    renumber,
     to_codes,
     to_real,
-    twins,
     with_stored_weights,
 )
 from litesmith.ir.edit import regraph
@@ -42,7 +42,7 @@ from litesmith.run.litert.numpy_walker import dequantize
 
 Float64s = NDArray[np.float64]
 
-# The number of values to look at per tensor and sample: rows of all channels, evenly spread.
+# The number of values per tensor and sample to examine: rows of all channels, evenly spread.
 _MOST_VALUES = 1 << 17
 
 
@@ -79,11 +79,11 @@ class ChannelErrors:
 
 @dataclass(eq=False)
 class OpLoss:
-    """What was seen of a twin.
+    """The errors observed in a twin.
 
     signal   the float model's values
     total    the quantized model's errors, including those of all earlier ops
-    form     the errors of the form alone; `cut` are those of values outside its range
+    form     the errors of the form alone; `cut` has those of values outside its range
     weights  the errors of the stored weights alone, where the op has weights
     """
 
@@ -145,7 +145,7 @@ def as_real(stored: Array, tensor: Tensor) -> Array:
 def losses(model: Model, reference: Model, found: Sequence[Twin], data: Data) -> list[OpLoss]:
     """The loss of every twin of real numbers, in their order."""
     real = [t for t in found if t.theirs.dtype == "float32" and t.theirs.elements]
-    made = joined(model, reference, real)
+    made = join_models(model, reference, real)
     gathered: list[OpLoss] = []
     for wave in waves(real, lambda twin: 2 * twin.theirs.nbytes + twin.ours.nbytes):
         gathered += _gather(made, wave, data)
@@ -155,7 +155,7 @@ def losses(model: Model, reference: Model, found: Sequence[Twin], data: Data) ->
 def _gather(made: Joined, wave: Sequence[Twin], data: Data) -> list[OpLoss]:
     """One pass over the data."""
     inputs = made.model.main.inputs
-    wanted = dict.fromkeys(t for twin in wave for t in _looked_at(made, twin) if t not in inputs)
+    wanted = dict.fromkeys(t for twin in wave for t in _observed(made, twin) if t not in inputs)
     gathered = [OpLoss(twin) for twin in wave]
     with tools(data).opened(exposing(made.model, list(wanted))) as run:
         for sample in data:
@@ -167,7 +167,7 @@ def _gather(made: Joined, wave: Sequence[Twin], data: Data) -> list[OpLoss]:
     return gathered
 
 
-def _looked_at(made: Joined, twin: Twin) -> Iterator[Tensor]:
+def _observed(made: Joined, twin: Twin) -> Iterator[Tensor]:
     yield twin.theirs
     # An input shared by both models belongs to the float model.
     yield twin.theirs if twin.op is None and twin.quant is None else twin.ours
@@ -229,8 +229,9 @@ class Drift(NamedTuple):
 
     noise    the power of the error as a share of the signal's, in the output where it is largest
     damage   the quantity to compare. For a model that chooses among classes: the divergence of its
-             probabilities (Kullback and Leibler's, in nats per sample), which a cut or a tie of the
-             highest scores drives and other noise hardly does; for other models the noise
+             probabilities (Kullback and Leibler's, in nats per sample), which grows where the
+             highest scores are cut off or tie, and hardly with other noise; for other models the
+             noise
     """
 
     noise: float
@@ -303,8 +304,8 @@ MOVES, EXACT, NO_TWIN = phrase("moves values only"), "exact", phrase("not in bot
 class OpError:
     """One op of the main graph of the user's file.
 
-    snr_db  the float model's signal over the error that this op alone makes; None with the reason
-            in `why`
+    snr_db  the float model's signal over the error that this op adds by itself; None with the
+            reason in `why`
     """
 
     index: int
@@ -314,8 +315,8 @@ class OpError:
 
 def op_errors(pair: Pair, data: Data) -> tuple[OpError, ...]:
     """The error of every op, given exact inputs: errors of earlier ops do not count."""
-    found = twins(pair.model, pair.reference)
-    known = renumbered(found, pair.file) if pair.is_ours else found
+    found = find_twins(pair.model, pair.reference)
+    known = renumber(found, pair.file) if pair.is_ours else found
     seen = losses(pair.model, pair.reference, known, data)
     by_place = {loss.twin.place: loss for loss in seen}
     ops = shown_model(pair).main.ops
@@ -323,7 +324,7 @@ def op_errors(pair: Pair, data: Data) -> tuple[OpError, ...]:
 
 
 def shown_model(pair: Pair) -> Model:
-    """The model that the user has a file of, whose ops are numbered."""
+    """The model whose file the user has; op numbers refer to it."""
     return pair.file if pair.is_ours else pair.model
 
 

@@ -1,5 +1,6 @@
 """Why a model is slow: what stands out in the file and in its profile, ranked by the time it costs,
-each with the command that acts on it."""
+each finding with the command that acts on it.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,7 +44,7 @@ _COPIED = 0.05  # of the run, to copy inputs and outputs once
 _LEAST_COPY_US = 10.0  # less than that is noise, whatever its share
 _MOST_COPIED = 1 << 26  # bytes that are really copied, more than caches hold
 _MOST_NAMED = 3
-_AGAIN = 0.001  # of what is blamed on ops, told before
+_AGAIN = 0.001  # of the time blamed on ops in earlier findings
 
 # A float model whose run takes longer is not tried in other forms.
 _MOST_US = 5e5
@@ -52,7 +53,7 @@ NOT_MEASURED = phrase("not measured")
 
 _CONVERSIONS = kinds_where(lambda row: row.rescales)
 
-# Why a kind of op is far from the speed of a matrix product, where there is more to say than that.
+# Why a kind of op is far slower than a matrix product, where the reason is known.
 _WHY_SLOW = {
     "CONV_2D": phrase(
         "few channels, or windows that must be gathered, keep the arithmetic units waiting"
@@ -75,7 +76,7 @@ class Diagnosis:
 
     share  of the run, or of all accuracy that is lost; the shares of all findings on one model add
            up to the whole at most
-    parts  what is blamed on single ops, in microseconds by their place
+    parts  the microseconds blamed on single ops, by their place
     """
 
     what: str
@@ -100,7 +101,7 @@ class Diagnosis:
 
 
 @dataclass(frozen=True)
-class Patient:
+class ModelToDiagnose:
     """A model on a target, with its profile, or why there is none. A remedy is timed against the
     model for `seconds`, ops in this many `runs`.
 
@@ -145,14 +146,14 @@ class Patient:
     @cached_property
     def treatment(self) -> "Treatment":
         """What is known of the int8 ops outside XNNPACK, and whether float is better for them."""
-        return _treat(self)
+        return _find_treatment(self)
 
 
 class Treatment(NamedTuple):
     """Ops that are slow in int8.
 
-    cure   the model in its fastest form here, timed; None where that could not be tried, and the
-           times of the ops in float are estimates
+    cure   the model in its fastest form here, timed; None where none could be tried; the times of
+           the ops in float are then estimates
     kinds  the measured times of the ops in either form
     """
 
@@ -161,7 +162,7 @@ class Treatment(NamedTuple):
     kinds: tuple[SlowKind, ...] = ()
 
 
-def _treat(patient: Patient) -> Treatment:
+def _find_treatment(patient: ModelToDiagnose) -> Treatment:
     target = patient.target
     ops = [op for op in patient.ops if op.kernel == OWN and _is_int8(patient, op)]
     if not ops or target.kind != "cpu" or target.kernels != "xnnpack":
@@ -181,27 +182,28 @@ def _treat(patient: Patient) -> Treatment:
     return Treatment(()) if cure is None else Treatment(slow, cure, kinds)
 
 
-def _is_int8(patient: Patient, found: OpTime) -> bool:
+def _is_int8(patient: ModelToDiagnose, found: OpTime) -> bool:
     op = patient.model.graphs[found.graph].ops[found.index]
     return any(t.dtype == "int8" for t in op.outputs) and not OPS[op.kind].rescales
 
 
-def diagnoses(patient: Patient) -> list[Diagnosis]:
+def diagnoses(patient: ModelToDiagnose) -> list[Diagnosis]:
     """All findings, most costly first; unmeasured ones come last."""
     found = [diagnosis for rule in RULES for diagnosis in rule(patient)]
     ranked = sorted(found, key=lambda d: (d.us is None, -(d.us or 0.0)))
-    return list(_disjoint(patient, ranked))
+    return list(_count_once(patient, ranked))
 
 
-def _disjoint(patient: Patient, ranked: Sequence[Diagnosis]) -> Iterator[Diagnosis]:
-    """The findings, each with the share that no finding before it has; where two of them blame the
-    same op, the second says so."""
-    told: dict[int, float] = {}
+def _count_once(patient: ModelToDiagnose, ranked: Sequence[Diagnosis]) -> Iterator[Diagnosis]:
+    """The findings, each with the share that no earlier finding has counted; where two of them
+    blame the same op, the second says so.
+    """
+    counted_us: dict[int, float] = {}
     for one in ranked:
-        new = {place: max(us - told.get(place, 0.0), 0.0) for place, us in one.parts.items()}
+        new = {place: max(us - counted_us.get(place, 0.0), 0.0) for place, us in one.parts.items()}
         again = sum(one.parts.values()) - sum(new.values())
         for place, us in new.items():
-            told[place] = told.get(place, 0.0) + us
+            counted_us[place] = counted_us.get(place, 0.0) + us
         share = patient.share(sum(new.values())) if one.parts and patient.run_us else None
         costs = one.costs
         if again > _AGAIN * sum(one.parts.values()):
@@ -209,11 +211,11 @@ def _disjoint(patient: Patient, ranked: Sequence[Diagnosis]) -> Iterator[Diagnos
         yield replace(one, costs=costs, share=share)
 
 
-def _file(patient: Patient) -> Iterator[Diagnosis]:
+def _file(patient: ModelToDiagnose) -> Iterator[Diagnosis]:
     """The findings of `inspect`, with the measured gain of the remedy where it is a recipe."""
     known = slow_integers(patient.model) if patient.profile is not None else ()
-    told = [one for one in findings(patient.model) if one not in known]  # those are measured
-    for finding in told:
+    untried = [one for one in findings(patient.model) if one not in known]  # those were measured
+    for finding in untried:
         plain_text = Diagnosis(
             finding.what, phrase("the file"), finding.why, NOT_MEASURED, finding.command
         )
@@ -223,7 +225,7 @@ def _file(patient: Patient) -> Iterator[Diagnosis]:
             yield from _with_gain(plain_text, patient, finding.recipe)
 
 
-def _with_gain(diagnosis: Diagnosis, patient: Patient, recipe: str) -> Iterator[Diagnosis]:
+def _with_gain(diagnosis: Diagnosis, patient: ModelToDiagnose, recipe: str) -> Iterator[Diagnosis]:
     """Times the model in turns with the model after the recipe; yields nothing where the recipe
     would slow the model down here."""
     try:
@@ -237,19 +239,19 @@ def _with_gain(diagnosis: Diagnosis, patient: Patient, recipe: str) -> Iterator[
     saved = before.percentile_us(50) - after.percentile_us(50)
     ratio = timed.comparisons[0].ratio
     if ratio.verdict == UNCLEAR:
-        saved, told = 0.0, UNCLEAR
+        saved, gain = 0.0, UNCLEAR
     elif ratio.verdict in (SAME, UNKNOWN):
-        saved, told = 0.0, phrase("no difference seen in a run")
+        saved, gain = 0.0, phrase("no difference seen in a run")
     elif ratio.verdict == SLOWER:
         return
     else:
-        told = phrase(
+        gain = phrase(
             "{time} a run, {time2}",
             time_text(before.percentile_us(50)),
             time_text(after.percentile_us(50)),
         )
-        told += phrase(" with the command below")
-    yield replace(diagnosis, us=max(saved, 0.0), costs=told + _loading(before, after))
+        gain += phrase(" with the command below")
+    yield replace(diagnosis, us=max(saved, 0.0), costs=gain + _loading(before, after))
 
 
 def _loading(before: Result, after: Result) -> str:
@@ -264,7 +266,7 @@ def _loading(before: Result, after: Result) -> str:
     )
 
 
-def _unprofiled(patient: Patient) -> Iterator[Diagnosis]:
+def _unprofiled(patient: ModelToDiagnose) -> Iterator[Diagnosis]:
     if patient.profile is None:
         yield Diagnosis(
             phrase("no profile"),
@@ -275,7 +277,7 @@ def _unprofiled(patient: Patient) -> Iterator[Diagnosis]:
         )
 
 
-def _outside(patient: Patient) -> Iterator[Diagnosis]:
+def _outside(patient: ModelToDiagnose) -> Iterator[Diagnosis]:
     if patient.target.kernels != "xnnpack":
         return
     treated = patient.treatment.ops
@@ -296,7 +298,7 @@ def _outside(patient: Patient) -> Iterator[Diagnosis]:
     )
 
 
-def _in_integers(patient: Patient) -> Iterator[Diagnosis]:
+def _in_integers(patient: ModelToDiagnose) -> Iterator[Diagnosis]:
     """Ops that are slow in int8, with their times in float and a remedy."""
     found = patient.treatment
     ops, cure = found.ops, found.cure
@@ -340,8 +342,8 @@ def _gain(ratio: Ratio) -> str:
     return phrase("{times} with the command below, {words}", ratio.times_words, ratio.words)
 
 
-def _expected(patient: Patient, ops: Sequence[OpTime]) -> tuple[str, str]:
-    """The same, estimated from the times of such ops elsewhere."""
+def _expected(patient: ModelToDiagnose, ops: Sequence[OpTime]) -> tuple[str, str]:
+    """The same times, estimated from such ops on other machines."""
     us = sum(op.us or 0.0 for op in ops)
     own = [patient.model.graphs[op.graph].ops[op.index] for op in ops]
     forms = (sum(known_us(op, is_integer=form) for op in own) for form in (True, False))
@@ -354,8 +356,10 @@ def _expected(patient: Patient, ops: Sequence[OpTime]) -> tuple[str, str]:
     )
 
 
-def _worth_quantizing(patient: Patient) -> Iterator[Diagnosis]:
-    """A float model that a scheme makes faster here, as tried; on a busy machine, one that may."""
+def _worth_quantizing(patient: ModelToDiagnose) -> Iterator[Diagnosis]:
+    """A float model that a scheme made faster when tried here; on a busy machine, one that it may
+    make faster.
+    """
     target, is_long = patient.target, patient.run_us > _MOST_US
     if not is_float(patient.model) or patient.profile is None or is_long:
         return
@@ -382,7 +386,7 @@ def _worth_quantizing(patient: Patient) -> Iterator[Diagnosis]:
     )
 
 
-def _skipped(patient: Patient) -> Iterator[Diagnosis]:
+def _skipped(patient: ModelToDiagnose) -> Iterator[Diagnosis]:
     """Layers with zeros that Litesmith's own kernels would skip."""
     if patient.target.kind != "cpu" or patient.target.kernels == LITESMITH:
         return
@@ -396,12 +400,12 @@ def _skipped(patient: Patient) -> Iterator[Diagnosis]:
     evens = [one.facts.even or 0.0 for one in faster]
     span = " to ".join(dict.fromkeys(map(percent_text, (min(evens), max(evens)))))
     zeros = [percent_text(one.facts.zeros) for one in faster]
-    told = phrase("op {place} with {zeros} zero blocks", faster[0].place, zeros[0])
+    first_op = phrase("op {place} with {zeros} zero blocks", faster[0].place, zeros[0])
     yield Diagnosis(
         phrase("1 layer multiplies by zeros")
         if len(faster) == 1
         else phrase("{count} layers multiply by zeros", len(faster)),
-        told + (phrase(" and {count} more", len(faster) - 1) if len(faster) > 1 else ""),
+        first_op + (phrase(" and {count} more", len(faster) - 1) if len(faster) > 1 else ""),
         phrase(
             "XNNPACK multiplies zeros like any number here; kernels of Litesmith's skip blocks "
             "of four and should be faster from {span} of zero blocks on",
@@ -414,7 +418,7 @@ def _skipped(patient: Patient) -> Iterator[Diagnosis]:
     )
 
 
-def _wide(patient: Patient) -> Iterator[Diagnosis]:
+def _wide(patient: ModelToDiagnose) -> Iterator[Diagnosis]:
     """int16 data in the runtime's reference kernels."""
     is_ours = patient.target.kernels == LITESMITH
     if patient.target.kind != "cpu" or is_ours or find_own_kernels() is None:
@@ -432,7 +436,7 @@ def _wide(patient: Patient) -> Iterator[Diagnosis]:
     )
 
 
-def _is_wide(patient: Patient, found: OpTime) -> bool:
+def _is_wide(patient: ModelToDiagnose, found: OpTime) -> bool:
     op = patient.model.graphs[found.graph].ops[found.index]
     return any(t.dtype == "int16" for t in (*op.inputs, *op.outputs) if t is not None)
 
@@ -477,7 +481,7 @@ def _dominant(patient: Patient) -> Iterator[Diagnosis]:
             )
 
 
-def _slow(patient: Patient) -> Iterator[Diagnosis]:
+def _slow(patient: ModelToDiagnose) -> Iterator[Diagnosis]:
     """Ops that a matrix product of the same size would outrun."""
     kinds: dict[str, list[OpTime]] = {}
     for op in patient.ops:
@@ -504,7 +508,7 @@ def _slow(patient: Patient) -> Iterator[Diagnosis]:
         )
 
 
-def _threads(patient: Patient) -> Iterator[Diagnosis]:
+def _threads(patient: ModelToDiagnose) -> Iterator[Diagnosis]:
     """More than one thread, timed in turns against one."""
     target = patient.target
     if target.kind != "cpu" or target.threads == 1:
@@ -527,7 +531,7 @@ def _threads(patient: Patient) -> Iterator[Diagnosis]:
     )
 
 
-def _copies(patient: Patient) -> Iterator[Diagnosis]:
+def _copies(patient: ModelToDiagnose) -> Iterator[Diagnosis]:
     """The cost of feeding and reading by copies, compared with the run."""
     if patient.profile is None:
         return
@@ -560,7 +564,7 @@ def _copy_us(size: int) -> float:
     return min(times) * max(1.0, size / _MOST_COPIED)
 
 
-RULES: tuple[Callable[[Patient], Iterator[Diagnosis]], ...] = (
+RULES: tuple[Callable[[ModelToDiagnose], Iterator[Diagnosis]], ...] = (
     _file,
     _in_integers,
     _outside,
@@ -577,7 +581,7 @@ RULES: tuple[Callable[[Patient], Iterator[Diagnosis]], ...] = (
 
 
 def _all_of(
-    patient: Patient, ops: Sequence[OpTime], what: str, why: str, command: str
+    patient: ModelToDiagnose, ops: Sequence[OpTime], what: str, why: str, command: str
 ) -> Iterator[Diagnosis]:
     """A finding about all of some ops; none where there are no ops."""
     if ops:

@@ -29,7 +29,7 @@ _REQUANTIZE = "litesmith quantize FLOAT --to int8 --data DATA -o OUT.tflite"
 
 @dataclass(eq=False)
 class SeenCodes:
-    """The codes that a tensor was seen to hold."""
+    """The codes that a tensor held on the data."""
 
     place: int
     op: Op
@@ -55,8 +55,8 @@ class SeenCodes:
         return op_place(self.place, self.op, self.op.outputs[0])
 
 
-def unaided(model: Model, data: Data) -> list[Diagnosis]:
-    """Findings without numbers for what they cost."""
+def diagnose_without_reference(model: Model, data: Data) -> list[Diagnosis]:
+    """Findings of which the cost is unknown."""
     return [*_in_the_file(model), *_in_runs(seen_codes(model, data))]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from litesmith._version import VERSION
 from litesmith.arguments import argument, check_types
 from litesmith.diagnosis.all_targets import (
-    OnEveryTarget,
+    ModelOnTargets,
     TargetsBench,
     bench_everywhere,
     placement_row,
@@ -264,7 +264,7 @@ def _bench_all(
     """Every target there is; models one after another, each on record once it is measured."""
     if log is not None:
         refuse_output(log, *models)
-    found: list[OnEveryTarget] = []
+    found: list[ModelOnTargets] = []
     with hold_folder(out, BENCH) as folder:
         for model in models:
             one = bench_everywhere(model, rule, progress)
@@ -274,7 +274,7 @@ def _bench_all(
     return TargetsBench(tuple(found), page)
 
 
-def _keep(one: OnEveryTarget, folder: Folder | None, log: Path | None, command: str) -> None:
+def _keep(one: ModelOnTargets, folder: Folder | None, log: Path | None, command: str) -> None:
     """Adds a trial for each target to the logs, and to the folder the home of each op."""
     name, own, host = one.model.name, digest(one.model), str(one.bench.host)
     for row in one.rows:
@@ -292,7 +292,7 @@ def _keep(one: OnEveryTarget, folder: Folder | None, log: Path | None, command: 
 
 
 def _summary(
-    known: BenchSummary | None, one: OnEveryTarget, own: str, command: str
+    known: BenchSummary | None, one: ModelOnTargets, own: str, command: str
 ) -> BenchSummary:
     """What the folder tells, with this model in place of what was known of it."""
     others = [other for other in known.models if other.digest != own] if known else []

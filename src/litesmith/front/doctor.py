@@ -24,7 +24,7 @@ from litesmith.diagnosis.accuracy_verdict import (
 from litesmith.diagnosis.bundle import bundle_files, write_bundle
 from litesmith.diagnosis.float_pairs import inseparable
 from litesmith.diagnosis.op_losses import op_errors, shown_model
-from litesmith.diagnosis.slowness import Diagnosis, Patient, diagnoses
+from litesmith.diagnosis.slowness import Diagnosis, ModelToDiagnose, diagnoses
 from litesmith.display import show_html, show_line
 from litesmith.errors import BadInput, CannotRun
 from litesmith.front.given_data import source_text, tell_notes, type_options
@@ -226,7 +226,7 @@ def doctor(
     on: str | Target = "cpu:1",
     accelerator: str | None = None,
     samples: int | None = None,
-    seconds: float = Patient.seconds,
+    seconds: float = ModelToDiagnose.seconds,
     bundle: Place | None = None,
     keep_custom_options: bool = False,
     overlay: Place | None = None,
@@ -310,9 +310,11 @@ def _examine_time(source: SourceFile, target: Target, asked: Asked) -> Slowness:
         seconds = min(USUAL_SECONDS, 2 * asked.seconds)
         profile = profile_ops(source.origin, target, seconds=seconds)
         reference = None if asked.against is None else asked.against.model
-        patient = Patient(source.model, target, profile, seconds=asked.seconds, reference=reference)
+        patient = ModelToDiagnose(
+            source.model, target, profile, seconds=asked.seconds, reference=reference
+        )
     except CannotRun as error:
-        patient = Patient(source.model, target, None, str(error), seconds=asked.seconds)
+        patient = ModelToDiagnose(source.model, target, None, str(error), seconds=asked.seconds)
     files = _Files(source, asked, "DATA")
     found = tuple(replace(one, command=files.fill(one.command)) for one in diagnoses(patient))
     bundle = None if asked.bundle is None else (asked.bundle, _write_bundle(patient, asked))
@@ -464,7 +466,7 @@ def _extent(count: int, every: int, wanted: int) -> list[str]:
     ]
 
 
-def _write_bundle(patient: Patient, asked: Asked) -> dict[str, int]:
+def _write_bundle(patient: ModelToDiagnose, asked: Asked) -> dict[str, int]:
     """Tells what the bundle will hold, then writes it."""
     path, keeps = asked.bundle or Path(), asked.keep_custom_options
     files = bundle_files(
@@ -499,7 +501,7 @@ def _write_bundle(patient: Patient, asked: Asked) -> dict[str, int]:
     return sizes
 
 
-def _why_not(content: bytes, patient: Patient) -> str:
+def _why_not(content: bytes, patient: ModelToDiagnose) -> str:
     """Why the stripped model does not run; "" where it does."""
     with temporary_file(content) as path:
         try:

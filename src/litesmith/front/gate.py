@@ -21,7 +21,7 @@ from litesmith.pages.folder_kinds import write_report
 from litesmith.pages.gate_page import gate_junit, gate_markdown, gate_summary
 from litesmith.phrases import phrase
 from litesmith.progress import WARNING, Note, Progress, silent
-from litesmith.regression.baseline import Baseline, kept_baseline, read_baseline
+from litesmith.regression.baseline import Baseline, baseline_to_update, read_baseline
 from litesmith.regression.gate_measures import MOST_SECONDS, GateSettings
 from litesmith.regression.gate_rules import Allowances, read_allowances
 from litesmith.regression.gate_run import Gated, Renewed, renew_baseline, run_gate
@@ -133,7 +133,7 @@ def update_baseline(
     with in_shape(_files(model, against), shape) as (files, rename):
         tell = _renamed(progress, rename)
         manner = _manner(on, metric, files[1:], allow, places, seconds, tell)
-        kept = kept_baseline(Path(baseline))
+        kept = baseline_to_update(Path(baseline))
         opened = _open(files[0], data, kept, manner, samples, preparing)
         made = renew_baseline(Path(baseline), files[0], opened, manner, called=str(model))
     command = f"litesmith gate {quote(str(baseline))} {quote(made.model)}{shape_options(shape)}"

@@ -22,7 +22,7 @@ from litesmith.passes.quantizing.qat import Qat
 from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.phrases import phrase
 from litesmith.progress import Note, Progress, silent
-from litesmith.regression.size_report import Shrunk, shrunk
+from litesmith.regression.size_report import Shrunk, report_sizes
 from litesmith.tflite.file import save
 from litesmith.training.recipe_context import has_torch, training_context, trainings
 from litesmith.training.settings import RECORD_SECONDS, Look, Training, TrainingRecord, look_status
@@ -234,11 +234,11 @@ def _weigh(job: Job, out: Path, done: Done) -> Shrunk:
     """What the file that was given and the one that was written cost."""
     path = job.source.path
     if path is not None and path.is_file():
-        return shrunk(path, out, promised=done.shaped, runs=job.runs, progress=job.progress)
+        return report_sizes(path, out, promised=done.shaped, runs=job.runs, progress=job.progress)
     with TemporaryDirectory() as folder:  # a pipe is read only once
         copy = Path(folder) / "model.tflite"
         save(job.model, copy)
-        return shrunk(copy, out, promised=done.shaped, runs=job.runs, progress=job.progress)
+        return report_sizes(copy, out, promised=done.shaped, runs=job.runs, progress=job.progress)
 
 
 class Lessons:

@@ -1,4 +1,4 @@
-"""Samples that two models answer differently, and the layer where the models part."""
+"""Samples that two models answer differently, and the layer where the models diverge."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from litesmith.accuracy.scoring import decibels
 from litesmith.data.answers import Outputs, outputs_of
 from litesmith.data.sample_splits import take_some
 from litesmith.data.samples import Data, DataView, Items, Sample
-from litesmith.diagnosis.float_pairs import twins
+from litesmith.diagnosis.float_pairs import find_twins
 from litesmith.diagnosis.op_losses import losses
 from litesmith.errors import LitesmithError
 from litesmith.evidence.measurement import AnswerRow, DisagreementRow
@@ -25,26 +25,29 @@ from litesmith.phrases import phrase
 from litesmith.run.core.target import Target
 from litesmith.units import percent_text, score_text
 
-# Samples that are looked at, and those that are shown.
+# The numbers of samples compared and shown.
 _LOOKED_AT, _MOST = 64, 6
 
 
-class ApartSample(NamedTuple):
-    """A sample that the models answer differently; `place` is the op of B where they part."""
+class DifferingSample(NamedTuple):
+    """A sample that the models answer differently; `place` is the op of B where they diverge."""
 
     row: DisagreementRow
     place: int | None
 
 
-def apart_samples(a: Model, b: Model, data: Data, target: Target) -> tuple[ApartSample, ...]:
+def differing_samples(
+    a: Model, b: Model, data: Data, target: Target
+) -> tuple[DifferingSample, ...]:
     """The samples that the models answer most differently, each with the layer where the models
-    part."""
+    diverge.
+    """
     few = take_some(data, _LOOKED_AT)
     rows = _by_task(a, b, few, target) or _by_outputs(a, b, few, target)
     wanted = {row.name for row in rows}
     samples = {sample.name: sample for sample in few if sample.name in wanted} if rows else {}
-    places = _Parting(a, b, few)
-    return tuple(ApartSample(row, places.of(samples.get(row.name))) for row in rows)
+    places = _DivergenceFinder(a, b, few)
+    return tuple(DifferingSample(row, places.of(samples.get(row.name))) for row in rows)
 
 
 def _by_task(a: Model, b: Model, data: Data, target: Target) -> tuple[DisagreementRow, ...]:
@@ -53,11 +56,11 @@ def _by_task(a: Model, b: Model, data: Data, target: Target) -> tuple[Disagreeme
     try:
         name, _ = chosen_metric(a, data, next(iter(data)), "auto", has_reference=True)
         return disagreements(b, a, data, metric_for(name, data), target)
-    except LitesmithError:  # labels that the task's metric is not for
+    except LitesmithError:  # the task has no metric for these labels
         return ()
 
 
-class _Apart(NamedTuple):
+class _Difference(NamedTuple):
     apart: float
     row: DisagreementRow
 
@@ -65,14 +68,14 @@ class _Apart(NamedTuple):
 def _by_outputs(a: Model, b: Model, data: Data, target: Target) -> tuple[DisagreementRow, ...]:
     """Compares the first outputs: another class, other classes of pixels, or other numbers."""
 
-    def keep(sample: Sample, answers: Sequence[Outputs]) -> _Apart | None:
+    def keep(sample: Sample, answers: Sequence[Outputs]) -> _Difference | None:
         if not all(answers):
             return None
         before, after = np.atleast_1d(answers[0][0], answers[1][0])
         if before.shape != after.shape or not before.size:
             return None
         apart, rows = _compare(before, after)
-        return _Apart(apart, DisagreementRow(sample.name, thumbnail(sample, data, a), *rows))
+        return _Difference(apart, DisagreementRow(sample.name, thumbnail(sample, data, a), *rows))
 
     found = [one for one in outputs_of([a, b], data, keep, on=target) if one is not None]
     worst = sorted((one for one in found if one.apart > 0), key=lambda one: -one.apart)
@@ -92,16 +95,16 @@ def _compare_classes(before: Array, after: Array) -> tuple[float, tuple[AnswerRo
     """Another class counts as a larger difference than any difference of the scores."""
     tops = int(before.argmax()), int(after.argmax())
     shares = _shares(before), _shares(after)
-    told = [
+    rows = [
         AnswerRow(None, phrase("class {number}, {share}", top, percent_text(float(own[top]))))
         for top, own in zip(tops, shares, strict=True)
     ]
     gap = float(np.abs(shares[0] - shares[1]).max())
-    return (1.0 if tops[0] != tops[1] else 0.0) + gap, (told[0], told[1])
+    return (1.0 if tops[0] != tops[1] else 0.0) + gap, (rows[0], rows[1])
 
 
 def _shares(scores: Array) -> Array:
-    """Probabilities; scores that are none become some."""
+    """Scores as probabilities."""
     is_whole = scores.min() >= 0 and abs(float(scores.sum()) - 1) < 0.05
     if is_whole:
         return scores
@@ -111,18 +114,20 @@ def _shares(scores: Array) -> Array:
 
 def _compare_maps(before: Array, after: Array) -> tuple[float, tuple[AnswerRow, AnswerRow]]:
     share = float((before != after).mean())
-    told = phrase("{share} of the pixels have another class", percent_text(share))
+    sentence = phrase("{share} of the pixels have another class", percent_text(share))
     return share, (
         AnswerRow(None, "", mask=class_map(before)),
-        AnswerRow(None, told, mask=class_map(after)),
+        AnswerRow(None, sentence, mask=class_map(after)),
     )
 
 
 def _compare_numbers(before: Array, after: Array) -> tuple[float, tuple[AnswerRow, AnswerRow]]:
     real = before.astype(np.float64)
     signal, noise = float(np.square(real).mean()), float(np.square(after - real).mean())
-    told = phrase("{ratio} against A", score_text(float(decibels(np.array([signal, noise]))), "dB"))
-    return noise / max(signal, 1e-30), (AnswerRow(None), AnswerRow(None, told))
+    sentence = phrase(
+        "{ratio} against A", score_text(float(decibels(np.array([signal, noise]))), "dB")
+    )
+    return noise / max(signal, 1e-30), (AnswerRow(None), AnswerRow(None, sentence))
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,15 +147,15 @@ class _OneSample(DataView):
         yield self.sample
 
 
-class _Parting:
-    """Finds the op of B behind which its values on one sample are no longer A's."""
+class _DivergenceFinder:
+    """Finds the op of B from which on its values on one sample differ from A's."""
 
     def __init__(self, a: Model, b: Model, data: Data) -> None:
         self._model, self._data = b, data
         try:
             self._reference = Fold(float16=True).apply(a, Context()).model
-            self._twins = twins(b, self._reference)
-        except LitesmithError:  # single ops cannot be told apart
+            self._twins = find_twins(b, self._reference)
+        except LitesmithError:  # the errors of single ops cannot be separated
             self._twins = []
 
     def of(self, sample: Sample | None) -> int | None:

@@ -8,7 +8,7 @@ from litesmith.anatomy.source_file import SourceFile
 from litesmith.calibration.context import RandomSamples
 from litesmith.data.sample_splits import take_some
 from litesmith.data.samples import Data
-from litesmith.graph_view.differing_samples import ApartSample, apart_samples
+from litesmith.graph_view.differing_samples import DifferingSample, differing_samples
 from litesmith.graph_view.graph_rows import GraphRows, graph_rows
 from litesmith.graph_view.keep_float import KeepFloat, find_choices
 from litesmith.graph_view.loss_path import loss_path
@@ -20,7 +20,7 @@ from litesmith.phrases import phrase
 from litesmith.progress import Note, Progress, Status, silent
 from litesmith.run.core.target import Target
 
-# Samples that errors are seen on, and random ones where no data is given.
+# The numbers of samples for errors, and of random samples where there is no data.
 _SAMPLES, _RANDOM_SAMPLES = 32, 4
 
 
@@ -28,8 +28,9 @@ _SAMPLES, _RANDOM_SAMPLES = 32, 4
 class GraphView:
     """One model, or two side by side.
 
-    path   the ops of the second model along which it loses most; `worst` adds most of that
-    keep   None where there is nothing to keep float
+    path   the ops of the second model along which it loses most; `worst` is the op that adds most
+           of the loss
+    keep   None where no op can be kept float
     notes  remarks on the numbers, one sentence each
     """
 
@@ -39,7 +40,7 @@ class GraphView:
     errors: OpErrors = field(default_factory=OpErrors)
     path: tuple[int, ...] = ()
     worst: int | None = None
-    samples: tuple[ApartSample, ...] = ()
+    samples: tuple[DifferingSample, ...] = ()
     keep: KeepFloat | None = None
     notes: tuple[str, ...] = ()
 
@@ -71,7 +72,7 @@ class ViewRequest:
 def gather_view(
     sources: Sequence[SourceFile], data: Data | None, request: ViewRequest
 ) -> GraphView:
-    """Looks at one model, or at two that are held against each other."""
+    """Measures one model, or two side by side."""
     request.progress(Status(phrase("timing ops one by one")))
     timings = [time_ops(one, request.target, seconds=request.seconds) for one in sources]
     if len(sources) == 1 or request.seconds is None:
@@ -80,7 +81,7 @@ def gather_view(
     request.progress(Note(phrase("looking at every op")))
     seen = RandomSamples(a, _RANDOM_SAMPLES) if data is None else data
     errors = error_ops(a, b, take_some(seen, _SAMPLES))
-    samples = () if data is None else apart_samples(a, b, data, request.target)
+    samples = () if data is None else differing_samples(a, b, data, request.target)
     return lay_out(sources, timings, errors, request, samples)
 
 
@@ -89,17 +90,17 @@ def lay_out(
     timings: Sequence[Timing],
     errors: OpErrors,
     request: ViewRequest,
-    samples: tuple[ApartSample, ...] = (),
+    samples: tuple[DifferingSample, ...] = (),
 ) -> GraphView:
     """The view of models whose times and errors are known; runs nothing."""
     models = [one.model for one in sources]
     pairs = _pair_all(models)
     bars = pair_bars(models, pairs)
-    told = zip(sources, timings, bars, strict=True)
+    facts = zip(sources, timings, bars, strict=True)
     noises = {place: one.noise for place, one in errors.ops.items()}
     path, worst = loss_path(models[-1].main, noises)
     return GraphView(
-        models=tuple(model_facts(*one) for one in told),
+        models=tuple(model_facts(*one) for one in facts),
         graphs=tuple(
             graph_rows([graph_of(model, number) for model in models], known)
             for number, known in enumerate(pairs)

@@ -1,4 +1,4 @@
-"""The way along which a quantized model loses most, and where."""
+"""The path along which a quantized model loses most, and the op that adds most to the loss."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 from litesmith.ir.softmax_scores import scores_of
 from litesmith.ir.types import Graph, Tensor
 
-# Noise beyond four times the signal is all the same: nothing is left of it.
+# Noise beyond four times the signal counts as equal: nothing of the signal is left.
 _LOST = 4.0
 
 
@@ -30,7 +30,7 @@ def loss_path(graph: Graph, noises: Mapping[int, Noise]) -> LossPath:
     most noise at each op. It ends before a softmax, which hides errors or magnifies them. Empty
     where no noise is known."""
     makers = {t: place for place, op in enumerate(graph.ops) for t in op.outputs}
-    known = _carried(graph, noises)
+    known = _carry_noise(graph, noises)
     scores = (scores_of(graph, t) for t in graph.outputs)
     ends = [makers[t] for t in scores if t in makers]
     path: list[int] = []
@@ -44,9 +44,10 @@ def loss_path(graph: Graph, noises: Mapping[int, Noise]) -> LossPath:
     return LossPath(found, _worst(found, {n: noises[n].share for n in found if n in noises}))
 
 
-def _carried(graph: Graph, noises: Mapping[int, Noise]) -> list[Noise | None]:
-    """The noise of each op's output; for an op with unknown noise, the noise of its input, so that
-    conversions do not end a path."""
+def _carry_noise(graph: Graph, noises: Mapping[int, Noise]) -> list[Noise | None]:
+    """The noise of each op's output; for an op with unknown noise, the noise of its input, because
+    conversions should not end a path.
+    """
     makers: dict[Tensor, int] = {}
     found: list[Noise | None] = []
     for place, op in enumerate(graph.ops):
@@ -58,8 +59,8 @@ def _carried(graph: Graph, noises: Mapping[int, Noise]) -> list[Noise | None]:
 
 
 def _noisiest(places: Sequence[int], known: Sequence[float | None]) -> int | None:
-    told = [(noise, place) for place in places if (noise := known[place]) is not None]
-    return max(told, default=(0.0, None))[1]
+    candidates = [(noise, place) for place in places if (noise := known[place]) is not None]
+    return max(candidates, default=(0.0, None))[1]
 
 
 def _worst(path: Sequence[int], shares: Mapping[int, float]) -> int | None:

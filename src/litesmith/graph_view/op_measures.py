@@ -1,4 +1,4 @@
-"""The time and the error of each op: measured where a model runs, else predicted."""
+"""The time and the error of each op: measured where the model runs, otherwise predicted."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from litesmith.accuracy.scoring import MOST_DB
 from litesmith.anatomy.known_times import is_integer, is_slow_integer, known_us
 from litesmith.anatomy.source_file import SourceFile
 from litesmith.data.samples import Data
-from litesmith.diagnosis.float_pairs import twins
+from litesmith.diagnosis.float_pairs import find_twins
 from litesmith.diagnosis.op_losses import FORM, MOVES, WEIGHTS, OpLoss, decibels, losses
 from litesmith.errors import LitesmithError
 from litesmith.graph_view.loss_path import Noise
@@ -66,7 +66,7 @@ def time_ops(source: SourceFile, target: Target, *, seconds: float | None) -> Ti
             source.model,
             phrase("not measured: what {target} runs is not the ops of the file", target),
         )
-    ops = {(op.graph, op.index): _measured(op) for op in found.ops}
+    ops = {(op.graph, op.index): _time_fact(op) for op in found.ops}
     return Timing(MEASURED, ops, found.run_us, found.note)
 
 
@@ -74,12 +74,12 @@ def _places(model: Model) -> list[Place]:
     return [(n, index) for n, graph in enumerate(model.graphs) for index in range(len(graph.ops))]
 
 
-def _measured(op: OpTime) -> TimeFact:
+def _time_fact(op: OpTime) -> TimeFact:
     return TimeFact(op.us if op.kernel else None, op.kernel, op.fused_into, op.why)
 
 
 def predict_times(model: Model, note: str = "") -> Timing:
-    """By kind, form and size: how ops compare, not how long a run is."""
+    """Times from kind, form and size: they compare ops, and do not tell how long a run is."""
     ops: dict[Place, TimeFact] = {}
     for number, graph in enumerate(model.graphs):
         for index, op in enumerate(graph.ops):
@@ -92,11 +92,11 @@ def predict_times(model: Model, note: str = "") -> Timing:
 class ErrorFact(NamedTuple):
     """What an op of the second model adds to its error, in dB of signal over noise.
 
-    alone_db  of the error that the op makes from exact inputs
-    total_db  of its output, the errors of all earlier ops among it
+    alone_db  of the error that the op adds to exact inputs
+    total_db  of its output, with the errors of all earlier ops
     seen      the range of the first model's values on the data
     covered   the range that the second model's codes stand for
-    noise     the same as a share of the signal, and as it is
+    noise     the same noise, as a share of the signal and absolute
     why       why there is no error of its own
     """
 
@@ -112,8 +112,8 @@ class ErrorFact(NamedTuple):
 class OpErrors:
     """The errors of the ops of the second model's main graph, by index.
 
-    samples  how many they were seen on; `is_random` where those are made up
-    note     why there are none
+    samples  the number of samples behind the errors; `is_random` where they are made up
+    note     why there are no errors
     """
 
     ops: Mapping[int, ErrorFact] = field(default_factory=dict[int, ErrorFact])
@@ -126,7 +126,7 @@ def error_ops(a: Model, b: Model, data: Data) -> OpErrors:
     """The distance of each op of B from its counterpart in A."""
     try:
         reference = Fold(float16=True).apply(a, Context()).model
-        seen = losses(b, reference, twins(b, reference), data)
+        seen = losses(b, reference, find_twins(b, reference), data)
     except LitesmithError as error:
         return OpErrors(note=phrase("no errors of single ops: {error}", error))
     ops = _error_facts(b, seen)
@@ -139,11 +139,11 @@ def _error_facts(model: Model, seen: Sequence[OpLoss]) -> dict[int, ErrorFact]:
         if loss.twin.op is None or loss.twin.place in found:
             continue
         moves = OPS[model.main.ops[loss.twin.place].kind].moves_data
-        alone = _rounded(loss.noise(FORM) + loss.noise(WEIGHTS))
+        alone = _as_decibels(loss.noise(FORM) + loss.noise(WEIGHTS))
         form = form_of(loss.twin.ours)
         found[loss.twin.place] = ErrorFact(
             None if moves else alone,
-            _rounded(loss.noise("total")),
+            _as_decibels(loss.noise("total")),
             total_noise(loss),
             (loss.low, loss.high) if loss.low <= loss.high else None,
             None if form is None or loss.twin.quant is None else covered(form),
@@ -157,6 +157,6 @@ def total_noise(loss: OpLoss) -> Noise:
     return Noise(loss.noise("total"), loss.total.power)
 
 
-def _rounded(noise: float) -> float:
-    """Noise as a share of the signal, in dB; exact values have the most there is."""
+def _as_decibels(noise: float) -> float:
+    """Noise as a share of the signal, in dB; exact values get the largest number."""
     return round(min(decibels(1.0, noise), MOST_DB), 1)

@@ -1,4 +1,4 @@
-"""Which op of one model corresponds to which of another, and what became of it."""
+"""Which op of one model corresponds to which of another, and how it changed."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
-from litesmith.diagnosis.float_pairs import Twin, twins
+from litesmith.diagnosis.float_pairs import Twin, find_twins
 from litesmith.errors import LitesmithError
 from litesmith.ir.edit import consumers
 from litesmith.ir.model_text import options_text, type_text
@@ -46,17 +46,17 @@ class GraphPairs:
 def pair_graphs(a: Model, b: Model, number: int) -> GraphPairs:
     """The ops of graph `number` of both models; a graph that one of them lacks has no ops there."""
     before, after = graph_of(a, number), graph_of(b, number)
-    known = _twin_pairs(a, b) if number == 0 else {}
-    pairs = _complete(before, after, known)
-    fused = _fused(before, after, pairs)
+    known = _pair_by_values(a, b) if number == 0 else {}
+    pairs = _add_pairs_by_name(before, after, known)
+    fused = _find_fused(before, after, pairs)
     has_integers = any(_is_integer(op) for op in after.ops)
-    told = {
-        index: _became(op, index, after, pairs, fused, has_integers)
+    changes = {
+        index: _change_of(op, index, after, pairs, fused, has_integers)
         for index, op in enumerate(before.ops)
     }
     kept = set(pairs.values())
     added = tuple(index for index in range(len(after.ops)) if index not in kept)
-    return GraphPairs(pairs, told, added, fused)
+    return GraphPairs(pairs, changes, added, fused)
 
 
 def graph_of(model: Model, number: int) -> Graph:
@@ -64,11 +64,11 @@ def graph_of(model: Model, number: int) -> Graph:
     return model.graphs[number] if number < len(model.graphs) else Graph("", (), (), (), ())
 
 
-def _twin_pairs(a: Model, b: Model) -> dict[int, int]:
-    """Pairs ops by what they compute; empty where single ops cannot be separated."""
+def _pair_by_values(a: Model, b: Model) -> dict[int, int]:
+    """Pairs ops by what they compute; empty where the outputs of single ops cannot be observed."""
     try:
         reference = Fold(float16=True).apply(a, Context()).model
-        found = twins(b, reference)
+        found = find_twins(b, reference)
     except LitesmithError:
         return {}
     makers = {t: place for place, op in enumerate(a.main.ops) for t in op.outputs}
@@ -95,8 +95,8 @@ def _place_before(graph: Graph, makers: Mapping[Tensor, int], twin: Twin) -> int
     return before if before is not None and graph.ops[before].kind == twin.op.kind else place
 
 
-def _complete(a: Graph, b: Graph, known: dict[int, int]) -> dict[int, int]:
-    """The pairs with those of the same name, then those of the same kind and shape in order."""
+def _add_pairs_by_name(a: Graph, b: Graph, known: dict[int, int]) -> dict[int, int]:
+    """Adds to the pairs the ops of equal names, then ops of equal kind and shape, in order."""
     pairs = dict(known)
     taken = set(pairs.values())
     names = Counter((op.kind, t.name) for graph in (a, b) for op in graph.ops for t in op.outputs)
@@ -147,9 +147,10 @@ def _longest_rise(pairs: Sequence[_Corner]) -> list[_Corner]:
     return found[::-1]
 
 
-def _fused(a: Graph, b: Graph, pairs: Mapping[int, int]) -> dict[int, int]:
-    """Ops that compute something and have no counterpart, with the op that does their work: the
-    next one before them that has a counterpart, or where there is none the next one behind."""
+def _find_fused(a: Graph, b: Graph, pairs: Mapping[int, int]) -> dict[int, int]:
+    """Ops that compute something and have no counterpart, each with the op that does its work: the
+    nearest earlier op with a counterpart, otherwise the nearest later one.
+    """
     makers = {t: place for place, op in enumerate(a.ops) for t in op.outputs}
     readers = consumers(a)
     places = {op: place for place, op in enumerate(a.ops)}
@@ -160,7 +161,7 @@ def _fused(a: Graph, b: Graph, pairs: Mapping[int, int]) -> dict[int, int]:
         nearest = _walk_back(a, index, makers, pairs) if not OPS[op.kind].pads else None
         if nearest is None:
             nearest = _walk_on(a, index, readers, places, pairs)
-        if nearest is not None and _takes_in(b.ops[pairs[nearest]]):
+        if nearest is not None and _can_absorb(b.ops[pairs[nearest]]):
             found[index] = pairs[nearest]
     return found
 
@@ -171,7 +172,7 @@ def _computes(op: Op) -> bool:
     return not (moves or row.is_control_flow)
 
 
-def _takes_in(op: Op) -> bool:
+def _can_absorb(op: Op) -> bool:
     """Whether an op can do the work of another: a layer, or an op with a fused activation."""
     return OPS[op.kind].is_layer or op.option("fused_activation_function") not in (None, "NONE")
 
@@ -202,7 +203,7 @@ def _walk_on(
     return place
 
 
-def _became(
+def _change_of(
     op: Op,
     index: int,
     after: Graph,

@@ -1,26 +1,26 @@
-"""Rows that share a name or repeat, as blocks inside blocks that a reader can fold."""
+"""Rows that share a name or repeat, as nested blocks that a reader can fold."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isqrt
 
-# Fewer rows are not worth a block; the longest stretch of rows that is looked for again.
+# The fewest rows of a block, and the longest stretch of rows whose repetitions are searched.
 _LEAST, _LONGEST = 2, 48
-# Rows on one level that are few enough to be looked at without more blocks.
+# A level with this many rows or fewer needs no more blocks.
 _FEW = 24
-# A block with more of the rows around it says nothing.
+# A block with more than this share of the surrounding rows tells nothing.
 _NEARLY_ALL = 0.8
-# Levels beyond which nothing is read out of a name.
+# The largest number of levels read from a name.
 _MOST_LEVELS = 12
 
 
 @dataclass(frozen=True)
 class Block:
-    """Rows `start` to `end`, which is not one of them.
+    """The rows from `start` to `end`, without `end`.
 
-    title   a name that they share, or their kinds
-    number  which of `of` blocks of the same kinds in the same order it is, from 1
+    title   the shared name of the rows, or their kinds
+    number  the block's number among `of` blocks of the same kinds in the same order, from 1
     inside  smaller blocks, in order
     """
 
@@ -60,11 +60,11 @@ def find_blocks(kinds: Sequence[str], paths: Sequence[Sequence[str]]) -> tuple[B
     repetition where a level is still long. Each block lies inside one other or in none."""
     blocks = _by_names(paths, 0, len(paths), 0)
     whole = Block(0, len(kinds), "", inside=tuple(blocks))
-    return tuple(_numbered(_with_repeats(whole, kinds).inside, kinds))
+    return tuple(_number_repeats(_with_repeats(whole, kinds).inside, kinds))
 
 
 def _by_names(paths: Sequence[Sequence[str]], start: int, end: int, level: int) -> list[Block]:
-    """Neighbours with the same name at a level; a name that nearly all share is none."""
+    """Neighbours with the same name at a level; a name shared by nearly all is ignored."""
     found: list[Block] = []
     place = start
     while place < end:
@@ -134,14 +134,15 @@ def _fold_most(parts: list[_Part], kinds: Sequence[str]) -> list[_Part]:
     place = 0
     for start in best:
         found += parts[place:start]
-        found.append(_joined(parts[start : start + length], kinds))
+        found.append(_join_parts(parts[start : start + length], kinds))
         place = start + length
     return found + parts[place:]
 
 
 def _shortest(tokens: Sequence[int], start: int, length: int) -> tuple[list[int], int]:
-    """The beginnings and the length of a stretch; a stretch of repeated shorter ones yields these.
-    Parts that are all the same are folded by the root of their number."""
+    """The beginnings and the length of a stretch; a stretch that repeats a shorter one yields the
+    shorter one. Equal parts are folded in groups of about the square root of their number.
+    """
     stretch = tuple(tokens[start : start + length])
     periods = (n for n in range(1, length) if length % n == 0)
     period = next((n for n in periods if stretch == stretch[:n] * (length // n)), length)
@@ -167,7 +168,7 @@ def _repeats(tokens: Sequence[int], size: int) -> list[int]:
     return max(places.values(), key=len, default=list[int]())
 
 
-def _joined(parts: Sequence[_Part], kinds: Sequence[str]) -> Block:
+def _join_parts(parts: Sequence[_Part], kinds: Sequence[str]) -> Block:
     inside = tuple(part for part in parts if isinstance(part, Block))
     first, last = parts[0], parts[-1]
     start = first if isinstance(first, int) else first.start
@@ -180,12 +181,12 @@ def _kinds_text(kinds: Sequence[str]) -> str:
     return " · ".join(shown[:3]) + (" …" if len(shown) > 3 else "")
 
 
-def _numbered(blocks: Sequence[Block], kinds: Sequence[str]) -> Iterator[Block]:
-    """The blocks, those of a level that repeat each other counted."""
+def _number_repeats(blocks: Sequence[Block], kinds: Sequence[str]) -> Iterator[Block]:
+    """The blocks; those of a level that repeat each other get numbers."""
     alike = Counter(_token(block, kinds) for block in blocks)
     met: Counter[tuple[str, ...]] = Counter()
     for block in blocks:
         key = _token(block, kinds)
         met[key] += 1
-        inside = tuple(_numbered(block.inside, kinds))
+        inside = tuple(_number_repeats(block.inside, kinds))
         yield replace(block, number=met[key], of=alike[key], inside=inside)

@@ -1,4 +1,4 @@
-"""One order for the ops of two graphs in which every value is made before it is read."""
+"""One order for the ops of two graphs in which every value is written before it is read."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class RowEdge(NamedTuple):
 
 @dataclass(frozen=True)
 class OrderedRows:
-    """Rows from the inputs to the outputs, and the values that go from one to the next ones."""
+    """Rows from the inputs to the outputs, and the values that pass between them."""
 
     rows: tuple[GraphRow, ...]
     edges: tuple[RowEdge, ...]
@@ -45,12 +45,13 @@ _Node = tuple[str, int]  # INPUT, OP or OUTPUT, and which
 def order_rows(
     a: Graph, b: Graph | None, pairs: Mapping[int, int], nearness: Nearness
 ) -> OrderedRows:
-    """Orders the rows of two graphs, or of one. A pair whose ops cannot stand in one place, because
-    the graphs run them in contrary order, becomes two rows."""
+    """Orders the rows of two graphs, or of one. A pair whose ops cannot share a row, because the
+    graphs run them in opposite orders, becomes two rows.
+    """
     graphs = (a,) if b is None else (a, b)
     needs = tuple(_needs(graph) for graph in graphs)
     work = _Order(_start(graphs, pairs), needs, nearness)
-    rows = tuple(work.ordered())
+    rows = tuple(work.order())
     return OrderedRows(rows, tuple(_edges(rows, needs)))
 
 
@@ -94,7 +95,7 @@ def _end(kind: str, number: int, counts: Sequence[int]) -> GraphRow:
 
 
 class _Order:
-    """Takes rows that are ready one by one; among several, the one most similar to the last."""
+    """Takes ready rows one by one; among several, the one most similar to the last."""
 
     def __init__(
         self,
@@ -112,7 +113,7 @@ class _Order:
         self._next = len(rows)
 
     def _count(self, place: int, row: GraphRow) -> None:
-        """Counts what a row waits for."""
+        """Counts the nodes that a row waits for."""
         self._left[place] = 0
         for side in range(len(self._needs)):
             for node in self._missing(row, side):
@@ -125,7 +126,7 @@ class _Order:
             return []
         return [node for node in self._needs[side][row.kind, index] if node not in self._done[side]]
 
-    def ordered(self) -> Iterator[GraphRow]:
+    def order(self) -> Iterator[GraphRow]:
         ready = {place for place, left in self._left.items() if not left}
         last: GraphRow | None = None
         while self._waiting:

@@ -40,8 +40,8 @@ SCHEMA, KIND = 1, "litesmith gate baseline"
 
 Named = Annotated[float, Mark.NAMED]  # a score may be infinite
 
-_MOST_BYTES = 1 << 30  # of a baseline; one of a model with a million ops has less
-_MOST_OF_MEMORY = 0.5  # that results may unpack to
+_MOST_BYTES = 1 << 30  # bytes of a baseline; that of a model with a million ops is smaller
+_MOST_OF_MEMORY = 0.5  # bytes that results may unpack to
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Delegation:
 
     left    the ops that the delegate does not take, with their kinds
     macs    the share of multiply-accumulates that it takes; 1 where there are none
-    why     why nothing is known, where that is so
+    why     why the delegation is unknown, if it is
     """
 
     target: str
@@ -107,7 +107,9 @@ def _timing(times: BaselineTimes) -> Timing:
 
 @dataclass(frozen=True)
 class PackedRows:
-    """Results sample by sample as text: one bit each where samples are right or wrong."""
+    """Results sample by sample as text: one bit for each sample where results are right or
+    wrong.
+    """
 
     form: Literal["bits", "float32"]
     shape: tuple[FileBytes, FileBytes]
@@ -170,11 +172,11 @@ class Scores:
     rows: Annotated[Rows, Stored(PackedRows, pack_rows, unpack_rows)]
 
 
-def _typed(allowed: Mapping[str, Allowed]) -> dict[str, str]:
+def _allowed_as_text(allowed: Mapping[str, Allowed]) -> dict[str, str]:
     return {name: one.typed for name, one in allowed.items()}
 
 
-def _allowed(typed: Mapping[str, str]) -> dict[str, Allowed]:
+def _read_allowed(typed: Mapping[str, str]) -> dict[str, Allowed]:
     missing = [name for name in QUANTITIES if name not in typed]
     if missing:
         raise Malformed("allow", f'has no "{missing[0]}"')
@@ -186,8 +188,8 @@ class Baseline:
     """The measurements of a model.
 
     allowed     how much worse each quantity may get
-    untimed     why there is no timing, where there is none
-    unscored    why there are no scores, where there are none
+    untimed     why there is no timing, if there is none
+    unscored    why there are no scores, if there are none
     workload    the model's graph with made-up weights; "" where it cannot be timed
     """
 
@@ -197,7 +199,9 @@ class Baseline:
     digest: str
     target: Annotated[Target, Stored(str, str, Target.parse)]
     allowed: Annotated[
-        Mapping[str, Allowed], Key("allow"), Stored(Mapping[str, str], _typed, _allowed)
+        Mapping[str, Allowed],
+        Key("allow"),
+        Stored(Mapping[str, str], _allowed_as_text, _read_allowed),
     ]
     size: Annotated[Size, Mark.FLAT]
     peak_bytes: Count | None
@@ -214,7 +218,7 @@ class Baseline:
 
 def write_baseline(path: Path, baseline: Baseline) -> None:
     """Writes the file whole or not at all."""
-    text = dump(baseline, indent=1)  # ASCII: any name of a file fits
+    text = dump(baseline, indent=1)  # ASCII can hold any file name
     write_whole(path, [f"{text}\n".encode()])
 
 
@@ -244,9 +248,10 @@ def read_baseline(path: Path) -> Baseline:
         raise BadInput("{path}: {error}; write it anew with --update", path, error) from None
 
 
-def kept_baseline(path: Path) -> Baseline | None:
-    """The baseline that an update starts from: None where the file is missing, damaged or of
-    another version. A file that is no baseline is refused, so that it is not overwritten."""
+def baseline_to_update(path: Path) -> Baseline | None:
+    """The baseline from which an update starts; None where the file is missing, damaged or of
+    another version. A file that is no baseline is refused, so that it is not overwritten.
+    """
     if not path.exists():
         return None
     _refuse_other(path, _content(path) or {})

@@ -21,11 +21,11 @@ from litesmith.regression.comparison import NO_DATA, measure_size
 from litesmith.regression.gate_measures import (
     GateSettings,
     data_digest,
+    groups_by_contents,
     join_timings,
     least_peak_bytes,
     list_delegations,
     score_model,
-    sorted_groups,
     timing_chunks,
     unpack_workload,
 )
@@ -128,7 +128,7 @@ class GateCase:
         old = Path(self.baseline.model)
         try:
             is_there = old.is_file() and digest(old) == self.baseline.digest
-        except OSError:  # a name or a file that nobody can open
+        except OSError:  # such a file cannot be opened
             is_there = False
         return quote(str(old)) if is_there else _BEFORE
 
@@ -138,13 +138,13 @@ class GateCase:
         return quote(str(self.model))
 
     def check(self, quantity: str, why: str = "") -> Check:
-        """The check of a quantity about which nothing is known yet."""
+        """The check of a quantity whose verdict is still unknown."""
         title, allowed = QUANTITIES[quantity].title, self.allowed[quantity]
         return Check(quantity, title, UNKNOWN, allowed.text, why=why)
 
 
 def machine_kind(facts: Environment) -> tuple[object, ...]:
-    """The facts of a machine that decide how kernels work: its processor and its system."""
+    """The facts of a machine that decide which kernels run: its processor and its system."""
     return facts.get("cpu"), str(facts.get("system", "")).partition(" ")[0]
 
 
@@ -199,7 +199,7 @@ def _accuracy(case: GateCase) -> list[Check]:
 def _accuracy_check(case: GateCase, then: Scores, now: Scores) -> Check:
     metric = metric_named(then.metric)
     assert case.data is not None
-    groups = sorted_groups(case.data, len(now.rows))
+    groups = groups_by_contents(case.data, len(now.rows))
     difference = difference_of(metric, now.rows, then.rows, groups)
     bound = accuracy_bound(case.allowed["accuracy"], then.value, then.unit)
     verdict = accuracy_verdict(difference, then.better, bound)

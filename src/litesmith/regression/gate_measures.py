@@ -29,7 +29,7 @@ from litesmith.anatomy.anonymous import anonymous
 from litesmith.anatomy.footprint import op_macs
 from litesmith.data.sample_splits import row_groups
 from litesmith.data.samples import Data
-from litesmith.diagnosis.accelerator_fit import placed_on
+from litesmith.diagnosis.accelerator_fit import place_on
 from litesmith.errors import BadInput, BadModel, CannotRun
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.edit import rewrite, with_graphs
@@ -53,7 +53,7 @@ from litesmith.units import bytes_text
 
 WALL, PROCESSOR = "wall", "processor"
 
-# The least disturbed runs of a load say most about the model.
+# The rank of the run that represents a load: the least disturbed runs tell most about the model.
 _RANK = 25
 _CHUNK_SECONDS = 1.5
 MOST_SECONDS = 60.0
@@ -107,7 +107,7 @@ def delegation(source: Path, model: Model, target: Target) -> Delegation:
 
 def delegation_for(name: str, model: Model) -> Delegation:
     """The ops that an accelerator takes, by its compiler or by rules."""
-    found = placed_on(model, name)
+    found = place_on(model, name)
     return _of_placement(found.target, model, found)
 
 
@@ -115,7 +115,7 @@ def _of_placement(name: str, model: Model, found: Placement | None) -> Delegatio
     if found is None:
         return Delegation(name, why=phrase("{name} takes whatever it is given", name))
     macs = [op_macs(op) for op in model.main.ops]
-    return _counted(
+    return _count_delegated(
         Delegation(name, found.how, partitions=found.partitions),
         [(home.kind, home.taken, macs[home.place]) for home in found.homes],
     )
@@ -131,7 +131,7 @@ def _by_profile(source: Path, target: Target) -> Delegation:
     ops = [op for op in found.ops if op.graph == found.entry]
     rows = [(op.kind, _is_taken(op, ops), op.macs) for op in ops]
     partitions = sum(taken for taken, _ in groupby(taken for _, taken, _ in rows))
-    return _counted(Delegation(name, MEASURED, partitions=partitions), rows)
+    return _count_delegated(Delegation(name, MEASURED, partitions=partitions), rows)
 
 
 def _is_taken(op: OpTime, ops: list[OpTime]) -> bool:
@@ -141,7 +141,7 @@ def _is_taken(op: OpTime, ops: list[OpTime]) -> bool:
     return home.kernel not in (OWN, CUSTOM)
 
 
-def _counted(found: Delegation, rows: list[tuple[str, bool, int]]) -> Delegation:
+def _count_delegated(found: Delegation, rows: list[tuple[str, bool, int]]) -> Delegation:
     left = Counter(kind for kind, taken, _ in rows if not taken)
     total = sum(macs for _, _, macs in rows)
     taken = sum(macs for _, is_taken, macs in rows if is_taken)
@@ -164,7 +164,7 @@ def list_delegations(
     return own, *(delegation_for(name, content) for name in places)
 
 
-def sorted_groups(data: Data, count: int) -> Groups:
+def groups_by_contents(data: Data, count: int) -> Groups:
     """The group of each row of results, in the order of the rows of scores."""
     items, groups = _item_digests(data), row_groups(data, count)
     if groups is None or len(items) != count:
@@ -296,13 +296,13 @@ def least_peak_bytes(model: str | os.PathLike[str], target: Target, enough: floa
 
 
 # The work of a model as a small text: its graph with made-up weights. The runtime's kernels take
-# the same time for any weights, so the graph of a baseline, timed in turns with the present model,
-# tells how long the baseline would take on the present machine.
+# the same time for any weights, so so the graph of a baseline, timed in turns with the present
+# model, tells how long the baseline's model would take on the present machine.
 
 
 def pack_workload(model: Model) -> str:
     """Packs the graph, with random constants of the same range that soon repeat."""
-    content = to_bytes(_repeating(anonymous(model, keep_custom_options=True)))
+    content = to_bytes(_with_repeated_weights(anonymous(model, keep_custom_options=True)))
     squeezed = zstandard.ZstdCompressor(level=_LEVEL).compress(content)
     return base64.b64encode(squeezed).decode()
 
@@ -326,7 +326,7 @@ def unpack_workload(text: str) -> bytes:
     return content
 
 
-def _repeating(model: Model) -> Model:
+def _with_repeated_weights(model: Model) -> Model:
     made: dict[tuple[int, int], Array] = {}  # constants that share bytes share the new ones too
     tensors: dict[Tensor, Tensor] = {}
     for graph in model.graphs:
@@ -334,7 +334,7 @@ def _repeating(model: Model) -> Model:
             if tensor.data is not None and _is_weight(tensor):
                 place = memory_place(tensor.data)
                 if place not in made:
-                    made[place] = _tiled(tensor.data)
+                    made[place] = _tile(tensor.data)
                 content = made[place].reshape(tensor.data.shape)
                 tensors[tensor] = replace(tensor, data=content)
     graphs = [rewrite(graph, tensors=tensors) for graph in model.graphs]
@@ -348,7 +348,7 @@ def _is_weight(tensor: Tensor) -> bool:
     return is_real and tensor.sparsity is None and tensor.elements > _PERIOD
 
 
-def _tiled(values: Array) -> Array:
+def _tile(values: Array) -> Array:
     """Repeats the first values over and over; the shape stays."""
     made = np.resize(values.reshape(-1)[:_PERIOD], values.shape)
     made.setflags(write=False)

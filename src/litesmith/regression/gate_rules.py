@@ -28,7 +28,7 @@ UNKNOWN: str = phrase("unknown")
 
 OFF: str = phrase("off")
 
-# What writes the baseline anew: a function of the package, an option of the command.
+# How to write the baseline anew: a function of the package, an option of the command.
 UPDATE = Argument("update_baseline()")
 UPDATE.option = "--update"
 
@@ -99,7 +99,7 @@ class Allowed:
         raise BadInput("{allow}: give {example}, or {off}", given, row.example, OFF)
 
     @property
-    def typed(self) -> str:
+    def as_typed(self) -> str:
         """The allowance as a user types it."""
         if self.unit == OFF:
             return OFF
@@ -149,7 +149,7 @@ def delegation_verdict(
 ) -> str:
     """The verdict on the ops outside the delegate, and on the share of MACs inside it.
 
-    Where the time on the same target is judged too, small ops that left add nothing to that.
+    Where the time on the same target is judged too, a few small ops that left are no alarm.
     """
     more_left = not is_timed and now[0] - then[0] > allowed.amount
     fewer_macs = allowed.unit != OFF and then[1] - now[1] > _MACS_LOST
@@ -162,7 +162,7 @@ def accuracy_bound(allowed: Allowed, value: float, unit: str) -> float:
         raise BadInput(
             "{allow}: this metric is no share and has no points; give a share of its value, as in "
             "accuracy=1%",
-            argument("allow", f"accuracy={allowed.typed}"),
+            argument("allow", f"accuracy={allowed.as_typed}"),
         )
     return allowed.amount * abs(value) if allowed.unit == "%" else allowed.amount
 
@@ -251,8 +251,8 @@ def judge_latency(chunks: Iterable[Clocks], then: Clocks, allowed: Allowed) -> L
         fresh = latency_change(chunk, then).times.value
         is_confirmed = was_worse and fresh > 1 + allowed.amount
         was_worse = verdict == WORSE
-        said = UNCLEAR if was_worse and not is_confirmed else verdict
-        look = LatencyLook(said, change, gathered, is_above=was_worse)
+        present_verdict = UNCLEAR if was_worse and not is_confirmed else verdict
+        look = LatencyLook(present_verdict, change, gathered, is_above=was_worse)
         if look.verdict != UNCLEAR:
             break
     return look

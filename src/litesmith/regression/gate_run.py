@@ -16,7 +16,7 @@ from litesmith.regression.baseline import (
     Delegation,
     Scores,
     Timing,
-    kept_baseline,
+    baseline_to_update,
     read_baseline,
     write_baseline,
 )
@@ -64,7 +64,7 @@ class Gated:
 
     host    the present machine
     notes   remarks on the comparison
-    report  the page, where one was asked for
+    report  the page, if one was written
     """
 
     baseline: str
@@ -172,7 +172,7 @@ class Renewed:
             "model": made.model,
             "digest": made.digest,
             "target": str(made.target),
-            "allow": {name: allowed.typed for name, allowed in made.allowed.items()},
+            "allow": {name: allowed.as_typed for name, allowed in made.allowed.items()},
             "bytes": made.size.bytes,
         }
 
@@ -184,16 +184,16 @@ def renew_baseline(
     target stay; a new baseline has the target cpu:1. The record names the model's file, or
     `called`."""
     refuse_unwritable(path)
-    kept = kept_baseline(path)
+    kept = baseline_to_update(path)
     content, target = load(model), manner.on or (kept.target if kept else Target())
     own_scores = None if data is None else score_model(model, data, target, manner)
     allowed = _allowances(kept, own_scores, manner)
-    if own_scores is not None:  # refuses points of what has none, before the long work
+    if own_scores is not None:  # refuses points for a metric without points, before the long work
         accuracy_bound(allowed["accuracy"], own_scores.value, own_scores.unit)
     known = () if kept is None else tuple(found.target for found in kept.delegations[1:])
     workload, timing, why = "", None, NOT_ASKED
     if allowed["latency"].unit != OFF:
-        workload, timing, why = _timed_baseline(model, content, target, manner)
+        workload, timing, why = _time_baseline(model, content, target, manner)
     made = Baseline(
         model=called or str(model),
         digest=digest(model),
@@ -201,7 +201,7 @@ def renew_baseline(
         size=measure_size(model),
         peak_bytes=None
         if allowed["memory"].unit == OFF
-        else least_peak_bytes(model, target, enough=0),  # of as many tries as there may be
+        else least_peak_bytes(model, target, enough=0),  # the least of all tries
         delegations=list_delegations(model, content, target, manner.places or known),
         workload=workload,
         timing=timing,
@@ -218,7 +218,7 @@ def renew_baseline(
 def _allowances(
     kept: Baseline | None, own_scores: Scores | None, manner: GateSettings
 ) -> dict[str, Allowed]:
-    """The allowances asked for now, else the earlier ones, else the defaults."""
+    """The requested allowances, else the earlier ones, else the defaults."""
     usual = {name: Allowed.parse(name, row.usual) for name, row in QUANTITIES.items()}
     allowed = {**usual, **(kept.allowed if kept is not None else {})}
     has_points = own_scores is None or own_scores.unit == "share"
@@ -227,7 +227,7 @@ def _allowances(
     return {**allowed, **manner.allow}
 
 
-def _timed_baseline(
+def _time_baseline(
     model: Path, content: Model, target: Target, manner: GateSettings
 ) -> tuple[str, Timing | None, str]:
     """The workload, the model's ratio to it, and the reason where there is none."""
@@ -236,8 +236,8 @@ def _timed_baseline(
         try:
             probe(reference, target)
         except CannotRun as error:
-            told = str(error).replace(str(reference), "its graph with made-up weights")
-            return "", None, phrase("there is no reference workload: {told}", told)
+            reason = str(error).replace(str(reference), "its graph with made-up weights")
+            return "", None, phrase("there is no reference workload: {told}", reason)
         timing = baseline_timing(reference, model, target, manner.seconds, manner.progress)
         return workload, timing, ""
 
@@ -325,7 +325,7 @@ def known_quantities(made: Baseline) -> list[tuple[str, str, str]]:
         "gzip": bytes_text(made.size.gzip_bytes),
         "memory": peak,
     }
-    known = [(name, QUANTITIES[name].title, told) for name, told in words.items()]
+    known = [(name, QUANTITIES[name].title, text) for name, text in words.items()]
     places = [
         ("delegation", phrase("ops on {target}", one.target), _taken(one))
         for one in made.delegations

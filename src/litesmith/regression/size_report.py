@@ -1,5 +1,6 @@
-"""What a smaller model really saves: on disk, in a download, in MACs and in time, side by side; and
-which kernels skip its zeros, op by op."""
+"""What a smaller model really saves on disk, in a download, in MACs and in time; and which kernels
+skip its zeros, op by op.
+"""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -32,11 +33,11 @@ _SECONDS = 1.0
 _SLOW_SECONDS = 0.05  # a run as long as this is its own warm-up
 MOST_SECONDS = 0.5
 
-# A file with this many more zeros, or with this small a share of the distinct values, raises the
-# hope that it is faster.
+# A file with this many more zeros, or with this small a share of the distinct values, is expected
+# to be faster.
 _MORE_ZEROS, _FEWER_VALUES = 0.02, 0.5
 
-# Ratios of time after / time before from here to 1 are hardly faster.
+# Ratios of time after / time before between this and 1 count as hardly faster.
 _HARDLY = 0.95
 
 _MULTIPLIED = phrase("are multiplied like any number here")
@@ -103,7 +104,8 @@ class Latency:
 class Shrunk:
     """A file and the smaller one made from it.
 
-    promises  layers whose zeros or codes had to stay, and what the written file lost of them
+    promises  the layers whose zeros or codes had to stay, and how much of them the written file
+              lost
     latency   None where it was not measured; `untimed` says why
     """
 
@@ -120,9 +122,9 @@ class Shrunk:
 
     @property
     def verdict(self) -> str:
-        """Whether the smaller file is faster, in words, and which savings have no part in that."""
+        """Whether the smaller file is faster, in words, and which savings do not contribute."""
         if self.latency is None:
-            return self._told(phrase("not measured: {untimed}", self.untimed))
+            return self._with_idle(phrase("not measured: {untimed}", self.untimed))
         ratio, (low, _) = self.latency.ratio, self.latency.ratio.interval
         if ratio.verdict == FASTER:
             same = self.before.layers.dtypes == self.after.layers.dtypes
@@ -133,12 +135,14 @@ class Shrunk:
                     self._idle,
                     _MULTIPLIED,
                 )
-            return self._told(ratio.words)
+            return self._with_idle(ratio.words)
         if ratio.verdict == SLOWER:
-            return self._told(ratio.words)
+            return self._with_idle(ratio.words)
         if ratio.verdict == SAME and low > _HARDLY and self._idle:
-            return self._told(phrase("not faster"))
-        return self._told(phrase("within the noise") if ratio.verdict == SAME else ratio.verdict)
+            return self._with_idle(phrase("not faster"))
+        return self._with_idle(
+            phrase("within the noise") if ratio.verdict == SAME else ratio.verdict
+        )
 
     def to_json(self) -> dict[str, object]:
         """The costs of the written file; `zeros` is a count, `zero_share` the share of all
@@ -152,7 +156,7 @@ class Shrunk:
             "broken": list(self.promises.broken),
         }
 
-    def _told(self, verdict: str) -> str:
+    def _with_idle(self, verdict: str) -> str:
         return (
             phrase("{verdict}; {idle} {multiplied}", verdict, self._idle, _MULTIPLIED)
             if self._idle
@@ -161,7 +165,9 @@ class Shrunk:
 
     @property
     def _idle(self) -> str:
-        """The savings in this file that mean nothing to the processor; "" where there are none."""
+        """The savings in this file that do not save the processor any work; "" where there are
+        none.
+        """
         before, after = self.before.layers, self.after.layers
         if after.macs != before.macs or any(facts.sparse for facts in after.weights):
             return ""
@@ -173,9 +179,9 @@ class Shrunk:
         return ""
 
 
-def latency_facts(latency: Latency | None, told: str) -> dict[str, object]:
+def latency_facts(latency: Latency | None, words: str) -> dict[str, object]:
     """The times for JSON, with a verdict in words, or the reason why there are none."""
-    facts: dict[str, object] = {"ratio": None, "low": None, "high": None, "verdict": told}
+    facts: dict[str, object] = {"ratio": None, "low": None, "high": None, "verdict": words}
     if latency is None:
         return facts
     low, high = latency.ratio.interval
@@ -183,7 +189,7 @@ def latency_facts(latency: Latency | None, told: str) -> dict[str, object]:
         "ratio": latency.ratio.value,
         "low": low,
         "high": high if isfinite(high) else None,
-        "verdict": told or latency.ratio.verdict,
+        "verdict": words or latency.ratio.verdict,
         "before_us": latency.before_us,
         "after_us": latency.after_us,
         "target": latency.target,
@@ -204,7 +210,7 @@ def _weight_json(facts: WeightFacts) -> dict[str, object]:
     }
 
 
-def shrunk(
+def report_sizes(
     before: Path,
     after: Path,
     *,
@@ -214,11 +220,11 @@ def shrunk(
     most_seconds: float = MOST_SECONDS,
     progress: Progress = silent,
 ) -> Shrunk:
-    """Weighs two files and times them, in this many runs or for about a second; `patient` also
-    times slow files, whose run takes longer than `most_seconds`.
+    """Measures the sizes of two files and times them, in this many runs or for about a second;
+    `patient` also times files whose run takes longer than `most_seconds`.
 
-    `promised` are the models that a recipe went through: the second file must contain their zeros
-    and codes, like those of the first file.
+    `promised` are the intermediate models of a recipe: the second file must contain their zeros and
+    codes, and those of the first file.
     """
     models = load(before), load(after)
     costs = [_costs(path, model) for path, model in zip((before, after), models, strict=True)]

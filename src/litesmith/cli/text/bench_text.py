@@ -11,7 +11,7 @@ from rich.text import Text
 from litesmith.cli.text.message import say
 from litesmith.cli.text.micro_text import print_micro
 from litesmith.cli.text.printing import command, console, heading, line, said, table
-from litesmith.diagnosis.all_targets import OnEveryTarget, Reached, TargetsBench
+from litesmith.diagnosis.all_targets import ModelOnTargets, TargetResult, TargetsBench
 from litesmith.micro.memory_report import MicroBench
 from litesmith.phrases import phrase
 from litesmith.run.core.target import LITESMITH
@@ -197,7 +197,7 @@ def _show_copies(copied: Sequence[Copies]) -> None:
             line(phrase("{way}: not possible with this model ({skipped})", one.way, one.skipped))
 
 
-def _print_targets(one: OnEveryTarget) -> None:
+def _print_targets(one: ModelOnTargets) -> None:
     """What each target takes, how long, how exactly, and whether it is worth it."""
     line(plain(str(one.model)), "bold")
     shown = table("target", "ops", "time", "differs by", "how", "verdict", right=(1, 2, 3))
@@ -239,10 +239,10 @@ def _print_targets(one: OnEveryTarget) -> None:
     line("litesmith targets MODEL --json has a reason for each op")
 
 
-def _ops(row: Reached) -> str:
+def _ops(row: TargetResult) -> str:
     found = row.placement
     return "all" if found is None else f"{found.taken}/{len(found.homes)}"
 
 
-def _turns(rows: Sequence[Reached]) -> str:
+def _turns(rows: Sequence[TargetResult]) -> str:
     return ", ".join(row.target for row in rows if row.samples_us and not row.is_alone)

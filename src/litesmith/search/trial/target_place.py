@@ -3,7 +3,7 @@ takes."""
 
 from dataclasses import dataclass, replace
 
-from litesmith.diagnosis.accelerator_fit import placed_on
+from litesmith.diagnosis.accelerator_fit import place_on
 from litesmith.errors import BadInput
 from litesmith.evidence.records import TakenOps
 from litesmith.ir.types import Model
@@ -95,7 +95,7 @@ class Place:
 
     def placed(self, model: Model) -> Placement | None:
         """Which ops of a model the target takes; None for a CPU."""
-        return placed_on(model, self.accelerator) if self.accelerator else None
+        return place_on(model, self.accelerator) if self.accelerator else None
 
     def asks_for_integers(self, model: Model) -> bool:
         """True where the target takes the model only with integer inputs and outputs."""

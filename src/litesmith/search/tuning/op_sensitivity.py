@@ -18,7 +18,7 @@ from litesmith.calibration.observe import tools
 from litesmith.data.sample_splits import take_some
 from litesmith.data.samples import Data
 from litesmith.diagnosis.accuracy_verdict import HARMLESS_NATS, HARMLESS_NOISE
-from litesmith.diagnosis.float_pairs import Twin, has_stored_weights, scores, twins
+from litesmith.diagnosis.float_pairs import Twin, find_twins, has_stored_weights, scores
 from litesmith.diagnosis.op_losses import FORM, WEIGHTS, DriftJudge, TwinPart
 from litesmith.errors import CannotApply, CannotRun
 from litesmith.ir.ops import OPS
@@ -100,7 +100,7 @@ def sensitivities(
     `runs` runs. With an engine, the times come from its devices.
     """
     start = perf_counter()
-    found = _with_forms(twins(quantized, reference), quantized)
+    found = _with_forms(find_twins(quantized, reference), quantized)
     units = _units(reference, found)
     rows = _rows(reference, _costs(reference, quantized, Target.parse(on), runs, engine))
     if not units:

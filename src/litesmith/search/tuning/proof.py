@@ -12,7 +12,7 @@ from litesmith.calibration.context import CALIBRATION_SAMPLES
 from litesmith.calibration.quantize_effort import tidying
 from litesmith.data.sample_splits import take_some
 from litesmith.diagnosis.all_targets import takers
-from litesmith.diagnosis.float_pairs import twins
+from litesmith.diagnosis.float_pairs import find_twins
 from litesmith.diagnosis.op_losses import decibels, losses
 from litesmith.errors import LitesmithError
 from litesmith.evidence.measurement import DisagreementRow
@@ -435,7 +435,7 @@ def _layers(trials: TuneTrials, path: Path) -> tuple[LayerRow, ...]:
     try:
         tidy = parse(f"{text_of(tidying(trials.model, ()))} | fold(float16=true)")
         model, reference = load(path), apply(trials.model, tidy).model
-        found = twins(model, reference)
+        found = find_twins(model, reference)
         return tuple(
             LayerRow(
                 index=loss.twin.place,

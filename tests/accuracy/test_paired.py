@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from litesmith.accuracy.metrics import METRICS, difference_of, value_of
 from litesmith.accuracy.paired import (
     Estimate,
-    bounded,
+    bounded_estimate,
     difference,
     estimate,
     jackknife,
@@ -133,7 +133,7 @@ def test_one_row_bounds_nothing_and_infinity_neither() -> None:
 
 
 def test_a_perfect_value_has_an_interval() -> None:
-    found = bounded(jackknife(np.ones((10, 1)), METRICS["mae"].finish))
+    found = bounded_estimate(jackknife(np.ones((10, 1)), METRICS["mae"].finish))
     assert (found.value, found.high) == (1, 1)
     assert 0.6 < found.low < 0.8
 

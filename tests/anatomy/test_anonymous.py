@@ -6,7 +6,7 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
-from litesmith.anatomy.anonymous import anonymous, random_content
+from litesmith.anatomy.anonymous import anonymize, random_content
 from litesmith.ir.build import Builder
 from litesmith.ir.check import check
 from litesmith.ir.types import Model, Quant, Record, Tensor
@@ -30,7 +30,7 @@ def shape_of(model: Model) -> list[tuple[object, ...]]:
 @pytest.mark.parametrize("name", zoo.MODELS)
 def test_the_same_ops_shapes_and_sizes(name: str) -> None:
     model = zoo.MODELS[name]()
-    stripped = anonymous(model)
+    stripped = anonymize(model)
     check(stripped)
     again = load(to_bytes(stripped))
     assert shape_of(again) == shape_of(model)
@@ -42,7 +42,7 @@ def test_the_same_ops_shapes_and_sizes(name: str) -> None:
 @pytest.mark.parametrize("name", [n for n in zoo.MODELS if n not in zoo.NOT_RUNNABLE])
 def test_it_runs(name: str) -> None:
     model = zoo.MODELS[name]()
-    with Session(anonymous(model)) as session:
+    with Session(anonymize(model)) as session:
         session.run()
         assert len(session.outputs) == len(model.main.outputs)
 
@@ -50,7 +50,7 @@ def test_it_runs(name: str) -> None:
 @pytest.mark.parametrize("name", zoo.MODELS)
 def test_no_names_metadata_or_weights_are_inside(name: str) -> None:
     model = zoo.MODELS[name]()
-    content = to_bytes(anonymous(model))
+    content = to_bytes(anonymize(model))
     words = {t.name for g in model.graphs for t in g.tensors} | {g.name for g in model.graphs}
     words |= {s.key for s in model.signatures} | {"counter", "made with litesmith", "labels.txt"}
     words |= {op.custom for _, _, op in model.ops()}
@@ -98,25 +98,25 @@ def test_infinite_and_missing_values_do_not_spread() -> None:
 
 def test_settings_stay_and_the_seed_decides() -> None:
     model = zoo.careless()
-    stripped = anonymous(model)
+    stripped = anonymize(model)
     for old, new in zip(model.main.ops, stripped.main.ops, strict=True):
         for a, b in zip(old.inputs, new.inputs, strict=True):
             if a is not None and a.data is not None and a.dtype == "int32":
                 assert b is not None
                 np.testing.assert_array_equal(a.data, b.data)
-    assert to_bytes(anonymous(model, seed=1)) == to_bytes(anonymous(model, seed=1))
-    assert to_bytes(anonymous(model, seed=1)) != to_bytes(anonymous(model, seed=2))
+    assert to_bytes(anonymize(model, seed=1)) == to_bytes(anonymize(model, seed=1))
+    assert to_bytes(anonymize(model, seed=1)) != to_bytes(anonymize(model, seed=2))
 
 
 def test_shared_constants_stay_shared() -> None:
-    stripped = anonymous(zoo.same_names())
+    stripped = anonymize(zoo.same_names())
     a, b = (t for t in stripped.main.tensors if t.dtype == "float32" and t.data is not None)
     assert np.shares_memory(a.data, b.data)  # type: ignore[arg-type]
 
 
 def test_custom_options_are_zeros_unless_kept() -> None:
     options = [
-        anonymous(zoo.custom(), keep_custom_options=keep).main.ops[0].rest["custom_options"]
+        anonymize(zoo.custom(), keep_custom_options=keep).main.ops[0].rest["custom_options"]
         for keep in (False, True)
     ]
     assert options == [b"\0\0\0", b"\x01\x02\x03"]
@@ -142,7 +142,7 @@ def test_few_integers_are_not_told_either(dtype: str) -> None:
         bias = Builder().const(signed, dtype=dtype, quant=quant)
         b = Builder()
         x = b.op("CUSTOM", b.input("x", (1, 4)), bias, custom="c", shape=(1, 4))
-        told = anonymous(b.model(x)).main.ops[0].inputs[1]
+        told = anonymize(b.model(x)).main.ops[0].inputs[1]
         assert told is not None
         assert not np.isin(told.values(), bias.values()).any()
 
@@ -154,9 +154,9 @@ def test_names_of_custom_ops_are_numbers_unless_public_or_kept() -> None:
     for name in ("SecretOp", "OtherSecret", "SecretOp", "FlexibleSecret", *public):
         x = b.op("CUSTOM", x, custom=name, shape=(1, 4))
     model = b.model(x)
-    names = [op.custom for op in anonymous(model).main.ops]
+    names = [op.custom for op in anonymize(model).main.ops]
     assert names == ["custom0", "custom1", "custom0", "custom2", *public]
-    kept = [op.custom for op in anonymous(model, keep_custom_options=True).main.ops]
+    kept = [op.custom for op in anonymize(model, keep_custom_options=True).main.ops]
     assert kept == [op.custom for op in model.main.ops]
 
 
@@ -183,11 +183,11 @@ def test_no_text_of_an_option_is_told(table: str) -> None:
     """A composite and a call had their names still, which whoever made them chose."""
     model = with_texts(table, "acme.secret")
     assert b"acme.secret" in to_bytes(model)
-    assert b"acme.secret" not in to_bytes(anonymous(model))
-    one, two = (op.options for op in anonymous(model).main.ops)
+    assert b"acme.secret" not in to_bytes(anonymize(model))
+    one, two = (op.options for op in anonymize(model).main.ops)
     assert one == two
 
 
 def test_composites_that_delegates_look_for_keep_their_names() -> None:
     model = with_texts("StableHLOCompositeOptions", "odml.rms_norm")
-    assert b"odml.rms_norm" in to_bytes(anonymous(model))
+    assert b"odml.rms_norm" in to_bytes(anonymize(model))

@@ -29,7 +29,7 @@ HOLDING = """
 import sys, time
 from pathlib import Path
 from litesmith.evidence.folder import Folder
-with Folder(Path(sys.argv[1])).held():
+with Folder(Path(sys.argv[1])).hold():
     print("held", flush=True)
     time.sleep(60)
 """
@@ -44,7 +44,7 @@ def holder(path: Path) -> subprocess.Popen[bytes]:
 
 def refused(path: Path) -> str:
     """The one line that keeps this process out of a folder."""
-    with pytest.raises(BadInput) as no, Folder(path).held():
+    with pytest.raises(BadInput) as no, Folder(path).hold():
         pass
     assert "\n" not in str(no.value)
     return str(no.value)
@@ -57,21 +57,21 @@ def test_a_second_run_is_refused_in_one_line_and_let_in_after_a_kill(tmp_path: P
     with holder(tmp_path) as child:
         assert "another run is at work in it; choose another -o" in refused(tmp_path)
         child.send_signal(signal.SIGKILL)
-    with Folder(tmp_path).held():
+    with Folder(tmp_path).hold():
         pass
 
 
 def test_the_same_process_is_kept_out_too(tmp_path: Path) -> None:
-    with Folder(tmp_path).held():
+    with Folder(tmp_path).hold():
         assert "at work" in refused(tmp_path)
-    with Folder(tmp_path).held():
+    with Folder(tmp_path).hold():
         pass
 
 
 def test_an_error_inside_lets_go_of_the_folder(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), Folder(tmp_path).held():
+    with pytest.raises(KeyboardInterrupt), Folder(tmp_path).hold():
         raise KeyboardInterrupt
-    with Folder(tmp_path).held():
+    with Folder(tmp_path).hold():
         pass
 
 
@@ -91,7 +91,7 @@ def test_what_a_killed_run_left_half_written_is_swept(tmp_path: Path) -> None:
     (tmp_path / "front").mkdir()
     for path in (*parts, mine):
         path.touch()
-    with Folder(tmp_path).held():
+    with Folder(tmp_path).hold():
         assert not any(path.exists() for path in parts)
         assert mine.exists()
 
@@ -169,7 +169,7 @@ def test_of_a_folder_that_is_none_of_ours_only_the_names_are_read(tmp_path: Path
     """With `-o ~` every file of a home was looked at first."""
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / "link").symlink_to(tmp_path)
-    with pytest.raises(BadInput, match="holds other files, as 'letters'"), Folder(tmp_path).held():
+    with pytest.raises(BadInput, match="holds other files, as 'letters'"), Folder(tmp_path).hold():
         pass
 
 
@@ -218,7 +218,7 @@ def test_the_front_has_the_given_models_and_no_others(tmp_path: Path) -> None:
 def test_a_folder_of_other_things_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "thesis.txt").write_text("mine")
-    with pytest.raises(BadInput, match="holds other files, as 'work'"), Folder(tmp_path).held():
+    with pytest.raises(BadInput, match="holds other files, as 'work'"), Folder(tmp_path).hold():
         pass
     assert [p.name for p in tmp_path.rglob("*")] == ["work", "thesis.txt"]
 
@@ -247,5 +247,5 @@ def test_a_folder_with_a_pipe_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / "tune.json").touch()
     os.mkfifo(tmp_path / name)
-    with pytest.raises(BadInput, match=f"holds other files, as '{name}'"), Folder(tmp_path).held():
+    with pytest.raises(BadInput, match=f"holds other files, as '{name}'"), Folder(tmp_path).hold():
         pass

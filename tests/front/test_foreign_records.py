@@ -244,7 +244,7 @@ def test_no_link_in_a_folder_leads_what_is_written_elsewhere(kept: Path) -> None
     for name in ("front/best.tflite", "best2.tflite", "work/a-0123.training/step"):
         (kept / "tune" / name).parent.mkdir(exist_ok=True, parents=True)
         (kept / "tune" / name).symlink_to(mine)
-        with pytest.raises(BadInput, match="would land elsewhere"), Folder(kept / "tune").held():
+        with pytest.raises(BadInput, match="would land elsewhere"), Folder(kept / "tune").hold():
             pass
         (kept / "tune" / name).unlink()
     assert mine.read_text() == "mine"

@@ -83,7 +83,7 @@ def test_two_commands_never_share_a_folder(tmp_path: Path) -> None:
         place.mkdir()
         (place / record).write_text("{}")
         for other in RECORDS:
-            held = Folder(place, other).held()
+            held = Folder(place, other).hold()
             if other == record:
                 with held:
                     continue

@@ -31,7 +31,7 @@ class _Ranked(NamedTuple):
 def average_precision(rows: Rows, thresholds: int = len(THRESHOLDS)) -> Influence:
     """The mean over classes and over the first thresholds. An image's influence is the metric's
     derivative by the image's weight; classes without objects are left out."""
-    found = [_moved(ranked) for ranked in _ranked(rows, thresholds)]
+    found = [_value_with_pulls(ranked) for ranked in _ranked(rows, thresholds)]
     if not found:
         raise BadInput("the data has nothing to find: no image has a box that counts")
     influence = np.mean([one for _, one in found], axis=0) * len(rows)
@@ -113,11 +113,11 @@ def _value(ranked: _Ranked) -> float:
     return float(np.concatenate([highest, [0.0]])[np.minimum(places, len(right))].mean())
 
 
-def _moved(ranked: _Ranked) -> tuple[float, Rows]:
+def _value_with_pulls(ranked: _Ranked) -> tuple[float, Rows]:
     """The value, and its derivative by the weight of each image.
 
-    The value is close to the mean precision over the objects found: each object found reads the
-    highest precision at or below its rank, and every detection above that rank moves it.
+    The value is close to the mean precision over the objects found: each object found counts with
+    the highest precision at or below its rank, which every detection above that rank changes.
     """
     images, is_right, wanted = ranked
     total = wanted.sum()
@@ -127,7 +127,7 @@ def _moved(ranked: _Ranked) -> tuple[float, Rows]:
     ranks = np.arange(1, len(is_right) + 1)
     precision = np.cumsum(is_right) / ranks
     highest = np.maximum.accumulate(precision[::-1])[::-1]
-    # where the highest precision at or below each place stands, and how many read it there
+    # the place of the highest precision at or below each place, and how many objects count with it
     stands = np.minimum.accumulate(np.where(precision == highest, ranks - 1, len(ranks))[::-1])[
         ::-1
     ]

@@ -19,19 +19,19 @@ from litesmith.ir.types import Array, Model
 from litesmith.phrases import join, phrase
 from litesmith.units import percent_text, plain
 
-# Numbers of samples to look at: a model that knows something shows it early; only a model that
-# seems to guess is run on all of them.
+# The numbers of samples after which the answers are judged: a model that knows something shows it
+# early; only a model that seems to guess is run on all of them.
 _LOOKS = (64, 128, 256, 512)
-_TRIED = 128  # for each thing that might help
+_TRIED = 128  # samples for each setting that might help
 
 # The number of random permutations of the labels, and the largest share of them that may do as well
 # as the model: at one of several looks, and at the last.
 _DEALS = 2000
 _SURELY, _LIKELY = 0.002, 0.01
 
-# The least gain on guessing that is worth something: a fifth of a guess's standard deviation (60 %
-# right of two classes, 16 % of ten), and at least three points. The benefit of the doubt goes to
-# the model: the end of its interval must reach this gain.
+# The least gain over guessing that makes a model useful: a fifth of a guess's standard deviation
+# (60 % right of two classes, 16 % of ten), and at least three points. The model gets the benefit of
+# the doubt: only the upper end of its interval must reach this gain.
 _GAIN, _LEAST_GAIN = 0.2, 0.03
 
 # A model with this share of right answers needs no advice. Another setting is advised where its
@@ -61,10 +61,10 @@ def at_chance(model: Model, data: Data) -> str | None:
     """Says in one line that a model does no better than guessing on labelled data, or far worse
     than with another setting, and names that setting; None where neither is the case.
 
-    This is for classifiers and class labels only. 64 samples are run where the model is fine, up to
+    Only classifiers with class labels are judged. 64 samples are run where the model is fine, up to
     512 where it seems to guess, and 128 for each setting that might help.
     """
-    seen = _seen(model, data) if class_count(model) is not None else None
+    seen = _answer_enough(model, data) if class_count(model) is not None else None
     if seen is None or (seen.right >= _FINE and _luck(seen) <= _SURELY):
         return None
     guessing = is_guessing(seen)
@@ -96,8 +96,8 @@ def at_chance(model: Model, data: Data) -> str | None:
     return phrase("{source}: the model does {found}; {way_out}", plain(data.source), found, way_out)
 
 
-def _seen(model: Model, data: Data) -> Answers | None:
-    """Answers to as many samples as it takes to see that the model knows something."""
+def _answer_enough(model: Model, data: Data) -> Answers | None:
+    """Answers to samples until the model has shown that it knows something."""
     seen = Answers(np.empty(0, np.int64), np.empty(0, np.int64))
     for part in _parts(data):
         more = _answers(model, part)
@@ -181,14 +181,14 @@ class OtherSetting(NamedTuple):
 
 def _best_way(model: Model, data: Data, seen: Answers) -> tuple[OtherSetting | None, list[str]]:
     """The simplest setting that makes the model right far more often, and the settings tried."""
-    ways = list(_numbered_otherwise(OtherSetting("", seen), model, data))
+    ways = list(_with_other_numbers(OtherSetting("", seen), model, data))
     tried = ["another --label-offset", phrase("another order of the classes")]
-    for how, other in _prepared_otherwise(data):
+    for how, other in _with_other_norms(data):
         tried.append(how)
         answers = _answers(model, other)
         if answers is not None:
             way = OtherSetting(how, answers)
-            ways += [way, *_numbered_otherwise(way, model, data)]
+            ways += [way, *_with_other_numbers(way, model, data)]
     level = _interval(seen)[1] + _CLEARLY
     good = [w for w in ways if _interval(w.answers)[0] > level and _luck(w.answers) <= _SURELY]
     best = max((way.answers.right for way in good), default=0.0)
@@ -199,7 +199,7 @@ def _interval(answers: Answers) -> tuple[float, float]:
     return wilson(answers.right, max(1, len(answers.labels)))
 
 
-def _prepared_otherwise(data: Data) -> Iterator[tuple[str, OpenedSamples]]:
+def _with_other_norms(data: Data) -> Iterator[tuple[str, OpenedSamples]]:
     """A few samples under every other suitable normalisation, where the samples are pixels."""
     stored = data.items.stored
     wanted = None if stored is None else picture(stored.model.main.inputs[0])
@@ -244,7 +244,7 @@ def _as_pixels(item: Item, scale: tuple[float, float]) -> Item:
     return (pixels, *others), label
 
 
-def _numbered_otherwise(way: OtherSetting, model: Model, data: Data) -> Iterator[OtherSetting]:
+def _with_other_numbers(way: OtherSetting, model: Model, data: Data) -> Iterator[OtherSetting]:
     """The same answers with the classes numbered differently."""
     given = phrase("{how} and ", way.how) if way.how else ""
     chosen, labels = way.answers
@@ -262,13 +262,14 @@ def _numbered_otherwise(way: OtherSetting, model: Model, data: Data) -> Iterator
         as_text,
     )
     yield OtherSetting(
-        phrase("{given}the classes in another order", given), _renumbered(way.answers)
+        phrase("{given}the classes in another order", given), _with_best_numbers(way.answers)
     )
 
 
-def _renumbered(answers: Answers) -> Answers:
-    """Half of the answers, each replaced by the label that most often goes with it in the other
-    half."""
+def _with_best_numbers(answers: Answers) -> Answers:
+    """Half of the answers, each replaced by the label with which it most often occurs in the other
+    half.
+    """
     chosen, labels = (side[::2] for side in answers)
     meant = {
         number: np.bincount(labels[chosen == number]).argmax()

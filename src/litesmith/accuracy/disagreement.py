@@ -1,4 +1,4 @@
-"""The items that a model and its reference answer most differently, for a person to look at."""
+"""The items that a model and its reference answer most differently, for display."""
 
 import base64
 import io
@@ -36,7 +36,7 @@ _COLOURS = np.array(
 )
 
 
-class _Both(NamedTuple):
+class _Compared(NamedTuple):
     """An item with the score and answer of each model."""
 
     apart: float
@@ -52,7 +52,7 @@ def disagreements(
     if scorer is None or data.items.batch != 1:
         return ()
 
-    def keep(sample: Sample, answers: Sequence[Outputs]) -> _Both | None:
+    def keep(sample: Sample, answers: Sequence[Outputs]) -> _Compared | None:
         return _compare(sample, answers, data, reference, metric, scorer)
 
     found = [one for one in outputs_of([model, reference], data, keep, on=target) if one]
@@ -67,12 +67,12 @@ def _compare(
     reference: Model,
     metric: Metric,
     scorer: Scorer,
-) -> _Both | None:
+) -> _Compared | None:
     if sample.label is None:
         return None
-    told = sample.label, None, sample.name, sample.inputs
+    sample_facts = sample.label, None, sample.name, sample.inputs
     scores = [
-        float(metric.finish(metric.statistics(ScoredSample(outputs, *told)))[0])
+        float(metric.finish(metric.statistics(ScoredSample(outputs, *sample_facts)))[0])
         for outputs in answers
     ]
     shown = [
@@ -80,7 +80,7 @@ def _compare(
         for outputs, score in zip(answers, scores, strict=True)
     ]
     row = DisagreementRow(sample.name, thumbnail(sample, data, reference), shown[1], shown[0])
-    return _Both(abs(scores[0] - scores[1]), row)
+    return _Compared(abs(scores[0] - scores[1]), row)
 
 
 def _answer_row(shown: Shown, score: float) -> AnswerRow:
@@ -96,7 +96,7 @@ def class_map(classes: Array) -> str:
     """A class map in colours, as a PNG to lay over its image."""
     numbers = np.where(classes > 0, (classes - 1) % (len(_COLOURS) - 1) + 1, 0)
     image = Image.fromarray(_COLOURS[numbers])
-    return _encoded(image.resize((_SIDE, _SIDE), Image.Resampling.NEAREST), "PNG")
+    return _encode(image.resize((_SIDE, _SIDE), Image.Resampling.NEAREST), "PNG")
 
 
 def thumbnail(sample: Sample, data: Data, model: Model) -> str:
@@ -116,10 +116,10 @@ def thumbnail(sample: Sample, data: Data, model: Model) -> str:
     pixels: NDArray[np.uint8] = np.clip(np.round(values), 0, 255).astype(np.uint8)
     is_grey = pixels.ndim == 3 and pixels.shape[-1] == 1
     image = Image.fromarray(pixels[..., 0] if is_grey else pixels)
-    return _encoded(image.resize((_SIDE, _SIDE)), "JPEG")
+    return _encode(image.resize((_SIDE, _SIDE)), "JPEG")
 
 
-def _encoded(image: Image.Image, kind: str) -> str:
+def _encode(image: Image.Image, kind: str) -> str:
     content = io.BytesIO()
     image.save(content, kind, quality=_QUALITY)
     return base64.b64encode(content.getvalue()).decode()

@@ -1,4 +1,4 @@
-"""Scores answers: a metric with its interval, and the paired difference of two models."""
+"""Scores models: a metric with its interval, and the paired difference of two models."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -12,14 +12,20 @@ from litesmith.accuracy.metrics import (
     METRICS,
     Function,
     Metric,
-    chosen_metric,
+    choose_metric,
     difference_of,
     metric_for,
     metric_name,
     value_of,
 )
 from litesmith.accuracy.paired import Groups, Rows
-from litesmith.accuracy.sharded import Tally, as_it_is, joined, kept, sharded_tallies
+from litesmith.accuracy.sharded import (
+    Tally,
+    join_tallies,
+    keep_everything,
+    sample_statistics,
+    sharded_tallies,
+)
 from litesmith.data.answers import outputs_of
 from litesmith.data.sample_splits import SeenCopies, knows_groups, row_groups
 from litesmith.data.samples import Data, Sample
@@ -51,8 +57,8 @@ _VERDICTS = {1: (BETTER, WORSE), -1: (WORSE, BETTER), 0: (HIGHER, LOWER)}
 class Against:
     """A model compared with a reference on the same samples; None where a value is unknown.
 
-    value, difference  the reference's metric, and how much more the model has; the interval is
-                       paired: only samples on which the two differ widen it
+    value, difference  the reference's metric, and how much more the model reaches; the interval is
+                       paired, so only samples on which the two differ widen it
     agreement          the share of samples (or pixels) where both choose the same class
     low, high          the 95 % interval of `value`
     cosine, snr_db     the drift of the outputs, for the output that has drifted most
@@ -125,21 +131,21 @@ class Evaluation:
 
     @property
     def sentence(self) -> str:
-        told = phrase("{metric} {value}", self.title, score_text(self.value, self.unit))
+        score = phrase("{metric} {value}", self.title, score_text(self.value, self.unit))
         verdict = "" if self.against is None else self.against.verdict
-        return phrase("{told}; {verdict}", told, verdict) if verdict else told
+        return phrase("{told}; {verdict}", score, verdict) if verdict else score
 
     def to_rows(self) -> list[dict[str, object]]:
         """One row: the score, and its comparison with the reference."""
         names = ("metric", "value", "low", "high", "n", "target")
         against = ("reference", "difference", "difference_low", "difference_high", "agreement")
-        told = self.to_json()
-        return [{name: told[name] for name in (*names, *against) if name in told}]
+        facts = self.to_json()
+        return [{name: facts[name] for name in (*names, *against) if name in facts}]
 
     def to_json(self) -> dict[str, object]:
         """The evaluation as JSON; numbers that are not finite are null."""
         found = self.against
-        told: dict[str, object] = {
+        facts: dict[str, object] = {
             "schema": 1,
             "model": self.model,
             "metric": self.metric,
@@ -156,8 +162,8 @@ class Evaluation:
             "notes": self.notes,
         }
         if found is None:
-            return told
-        return told | {
+            return facts
+        return facts | {
             "reference": finite(found.value),
             "difference": finite(found.difference),
             "difference_low": finite(found.difference_low),
@@ -169,8 +175,8 @@ class Evaluation:
         }
 
     def _repr_html_(self) -> str:
-        told = phrase("{n} samples on {target}", total_text(self.n), self.target)
-        return show_html(self, [told, *self.notes])
+        count = phrase("{n} samples on {target}", total_text(self.n), self.target)
+        return show_html(self, [count, *self.notes])
 
     @property
     def title(self) -> str:
@@ -196,12 +202,12 @@ def evaluate_all(
     seen = None if knows_groups(data) else SeenCopies(data.items.batch)
     samples = iter(data if seen is None else seen.watch(data))
     first = _first(samples, data)
-    main = _loaded(models[0])
+    main = _load(models[0])
     asked = metric if isinstance(metric, str) else metric_name(metric)
     has_reference = against is not None
-    name, notes = chosen_metric(main, data, first, asked, has_reference=has_reference)
+    name, notes = choose_metric(main, data, first, asked, has_reference=has_reference)
     chosen = metric_for(name, data)
-    keep = partial(kept, metric=chosen, compared=has_reference)
+    keep = partial(sample_statistics, metric=chosen, compared=has_reference)
     place = _machine()
     scoring = Status("scoring", of=len(data))
     if engine is not None:
@@ -212,16 +218,16 @@ def evaluate_all(
     elif chosen.needs:
         found = outputs_of(everyone, chain([first], samples), keep, on=on)
         tallies = list(watch(found, scoring, progress))
-    else:  # a function of the user's is called in order, by one thread: it may not stand more
+    else:  # a user's function is called in order by one thread, because it may not be thread-safe
         stream = chain([first], samples)
-        with closing(outputs_of(everyone, stream, as_it_is, on=on)) as answers:
+        with closing(outputs_of(everyone, stream, keep_everything, on=on)) as answers:
             tallies = [keep(*answer) for answer in watch(answers, scoring, progress)]
     columns = list(zip(*tallies, strict=True))
-    reference = joined(columns[-1]) if against is not None else None
-    groups = row_groups(data, len(joined(columns[0])["own"]), seen)
+    reference = join_tallies(columns[-1]) if against is not None else None
+    groups = row_groups(data, len(join_tallies(columns[0])["own"]), seen)
     job = _Pass(name, chosen, str(Target.parse(on)), data, reference, notes, place, groups)
     return tuple(
-        _evaluation(model, joined(column), job)
+        _evaluation(model, join_tallies(column), job)
         for model, column in zip(models, columns, strict=False)
     )
 
@@ -229,8 +235,8 @@ def evaluate_all(
 def refuse_misfit(model: Source, data: Data) -> None:
     """Raises, after one sample, where the data cannot score a model and another made from it."""
     first = _first(iter(data), data)
-    name, _ = chosen_metric(_loaded(model), data, first, "auto", has_reference=True)
-    keep = partial(kept, metric=metric_for(name, data), compared=True)
+    name, _ = choose_metric(_load(model), data, first, "auto", has_reference=True)
+    keep = partial(sample_statistics, metric=metric_for(name, data), compared=True)
     list(outputs_of([model, model], [first], keep, workers=1))
 
 
@@ -281,21 +287,21 @@ def independent_rows(count: int, groups: Groups) -> int:
 
 
 def _against(tally: Tally, reference: Tally, job: _Pass) -> Against:
-    told: dict[str, float] = {}
+    known: dict[str, float] = {}
     metric, groups = job.metric, job.groups
     if "own" in reference:
         own = value_of(metric, reference["own"], groups)
         low_high = difference_of(metric, tally["own"], reference["own"], groups)
         names = ("difference", "difference_low", "difference_high")
-        told = {
+        known = {
             **dict(zip(("value", "low", "high"), own, strict=True)),
             **dict(zip(names, low_high, strict=True)),
         }
     names = {"agreement": "agreement", "cosine": "cosine", "snr": "snr_db"}
     for name, where in names.items():
         if name in tally:
-            told[where] = value_of(METRICS[name], tally[name]).value
-    return Against(**told, better=metric.better)
+            known[where] = value_of(METRICS[name], tally[name]).value
+    return Against(**known, better=metric.better)
 
 
 def _notes(tally: Tally, job: _Pass) -> Iterator[str]:
@@ -347,7 +353,7 @@ def copies_text(count: int, different: int, data: Data) -> str:
     )
 
 
-def _loaded(source: Source) -> Model:
+def _load(source: Source) -> Model:
     return source if isinstance(source, Model) else load(source)
 
 

@@ -14,8 +14,8 @@ from litesmith.accuracy.paired import (
     Groups,
     Influence,
     Rows,
-    bounded,
     bounded_difference,
+    bounded_estimate,
     difference,
     estimate,
     jackknife,
@@ -55,10 +55,10 @@ class Metric(NamedTuple):
     unit: str = "share"
     better: int = 1
     needs: str = "label"
-    chooses: bool = False  # True where it looks at the class that is chosen
-    counts_ties: bool = False  # True where rows are right, wrong, or in part by a tie
+    chooses: bool = False  # True where it depends on the chosen class
+    counts_ties: bool = False  # True where a row is right, wrong, or partly right by a tie
     bounds: tuple[float, float] = _ANY
-    whole: Callable[[Rows], Influence] | None = None  # for what is no function of means
+    whole: Callable[[Rows], Influence] | None = None  # for metrics that are no function of means
 
     @property
     def counts_items(self) -> bool:
@@ -76,7 +76,7 @@ def value_of(metric: Metric, rows: Rows, groups: Groups = None) -> Estimate:
         return share(rows[:, 0], groups)
     found = _influence(metric, rows, groups)
     is_share = metric.unit == "share" and found.value <= 1
-    return bounded(found) if is_share else estimate(found, *metric.bounds)
+    return bounded_estimate(found) if is_share else estimate(found, *metric.bounds)
 
 
 def difference_of(metric: Metric, rows: Rows, reference: Rows, groups: Groups = None) -> Estimate:
@@ -149,7 +149,10 @@ METRICS = {
     ),
     "pck": Metric("PCK", _by_task, scoring.ratio, needs="task"),
     "retrieval": Metric(
-        phrase("retrieval"), scoring.embedded, retrieval.found, whole=retrieval.retrieval
+        phrase("retrieval"),
+        scoring.embedding_rows,
+        retrieval.nearest_of_same_class,
+        whole=retrieval.retrieval,
     ),
     "rmse": Metric("RMSE", scoring.rmse, scoring.root, unit="", better=-1, bounds=_POSITIVE),
     "snr": Metric("SNR", scoring.snr, scoring.decibels, unit="dB", needs="reference"),
@@ -166,8 +169,9 @@ _functions: dict[str, Function] = {}
 
 
 def metric_name(metric: str | Function) -> str:
-    """The name of the caller's metric; a function is called `module:function` from here on. No
-    other function accepts code: what is read from a file goes to `metric_named`."""
+    """The name of the caller's metric; a function gets the name `module:function`. No other
+    function accepts code: names from files go to `metric_named`.
+    """
     if isinstance(metric, str):
         if metric not in METRICS and ":" in metric:
             _functions[metric] = users_function(metric)
@@ -246,10 +250,10 @@ def users_metric(title: str, function: Function, better: object = None) -> Metri
     def statistics(case: ScoredSample) -> Rows:
         try:
             found = np.asarray(function(list(case.outputs), case.label), np.float64)
-        except Exception as error:  # foreign code: whatever it raises is not ours
-            told = f"{type(error).__name__}: {error}"
+        except Exception as error:  # the user's code may raise anything
+            reason = f"{type(error).__name__}: {error}"
             raise BadInput(
-                "metric {title} fails for sample {name!r} ({told})", title, case.name, told
+                "metric {title} fails for sample {name!r} ({told})", title, case.name, reason
             ) from error
         if found.size != 1 or not np.isfinite(found).all():
             raise BadInput(
@@ -265,7 +269,7 @@ def users_metric(title: str, function: Function, better: object = None) -> Metri
     return Metric(title, statistics, scoring.first, unit="", better=sign, needs="")
 
 
-def chosen_metric(
+def choose_metric(
     model: Model, data: Data, first: Sample, metric: str, *, has_reference: bool
 ) -> tuple[str, tuple[str, ...]]:
     """The metric to use, and the reasons where it is not the metric that the labels suggest."""
@@ -285,12 +289,12 @@ def chosen_metric(
     wrong = _misfit(name, graph, data, first)
     if wrong:
         raise BadInput(wrong)
-    told = (
+    notes = (
         (phrase("{why}; {title} is told in place of accuracy", why, METRICS[name].title),)
         if why
         else ()
     )
-    return name, told if first.label is not None else ()
+    return name, notes if first.label is not None else ()
 
 
 def _automatic(graph: Graph, data: Data, first: Sample) -> tuple[str, str]:
@@ -313,7 +317,7 @@ def _automatic(graph: Graph, data: Data, first: Sample) -> tuple[str, str]:
         )
     if _class_count(graph, len(label)) is not None:
         if data.items.misfit:
-            return "top1", ""  # which is refused
+            return "top1", ""  # such labels are refused
         why = _outside(graph, data, first)
         return ("", why) if why else ("top1", "")
     if any(t.elements == len(label) for t in graph.outputs):

@@ -41,13 +41,14 @@ class Clusters(NamedTuple):
         the mean.
 
         Errors that add up within a group reduce the number. While there are few errors to judge by,
-        the rows of a group are assumed to go wrong together: one pair of such groups is added to
-        what was seen.
+        the rows of a group are assumed to go wrong together: one such pair of groups is added to
+        the observed ones.
         """
         if groups is None:
             return float(self.rows)
         sums = np.bincount(groups, errors)
-        size = self.rows / self.alike  # what one group adds to the errors, and to their sums
+        # the contribution of one group to the errors, and to their sums
+        size = self.rows / self.alike
         alone = float(np.square(errors).sum()) + 2 * size
         together = float(np.square(sums).sum()) + 2 * size**2
         return min(self.rows, self.rows * alone / together)
@@ -105,7 +106,7 @@ def _mean(values: Rows) -> float:
 
 
 class Influence(NamedTuple):
-    """A metric's value, and how far each row pulls it; the mean pull is about 0.
+    """A metric's value, and how far each row pulls that value; the mean pull is about 0.
 
     alike  the number of rows to assume where no row pulls
     """
@@ -151,7 +152,7 @@ def estimate(found: Influence, least: float = -math.inf, most: float = math.inf)
     return Estimate(found.value, max(found.value - half, least), min(found.value + half, most))
 
 
-def bounded(found: Influence) -> Estimate:
+def bounded_estimate(found: Influence) -> Estimate:
     """The interval of a metric from 0 to 1: Wilson's, for the number of rows that gives the same
     error."""
     rest = found.value * (1 - found.value)
@@ -162,9 +163,9 @@ def bounded(found: Influence) -> Estimate:
 
 
 def difference(found: Influence, reference: Influence) -> Estimate:
-    """The metric minus a reference's on the same rows; what pulls both alike cancels."""
+    """The metric minus a reference's on the same rows; pulls that both share cancel."""
     value = found.value - reference.value
-    if not math.isfinite(value):  # one is infinite, which decides; where both are, nothing is known
+    if not math.isfinite(value):  # one infinite value decides; with two, nothing is known
         return Estimate(value, value, value)
     pulls = found.pulls - reference.pulls
     return estimate(Influence(value, pulls, found.alike, found.groups))

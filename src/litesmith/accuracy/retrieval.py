@@ -9,7 +9,7 @@ from litesmith.errors import BadInput
 _AT_ONCE = 512
 
 
-def found(rows: Rows) -> Rows:
+def nearest_of_same_class(rows: Rows) -> Rows:
     """For each row (class, embedding of length 1): 1 where the nearest other row has the same
     class; among equally near rows, the share that has."""
     classes, values = rows[:, 0], rows[:, 1:]
@@ -21,7 +21,7 @@ def found(rows: Rows) -> Rows:
         best = near == near.max(axis=1, keepdims=True)
         same = classes[own][:, None] == classes[None, :]
         right[own] = (best & same).sum(axis=1) / best.sum(axis=1)
-    right[~values.any(axis=1)] = 0.0  # of what is NaN nothing is near
+    right[~values.any(axis=1)] = 0.0  # nothing is near NaN
     return right
 
 
@@ -34,7 +34,7 @@ def retrieval(rows: Rows) -> Influence:
     has_other = counts[which] > 1
     if not has_other.any():
         raise BadInput("retrieval needs two samples of some class; each class has one alone")
-    right = found(rows)
+    right = nearest_of_same_class(rows)
     mean = float(right[has_other].mean())
     moved = np.where(has_other, right - mean, 0.0) * (len(rows) / has_other.sum())
     return Influence(mean, moved, float(has_other.sum()))

@@ -34,7 +34,7 @@ class ScoredSample(NamedTuple):
     inputs: Outputs = ()
 
 
-# From means to the metric. `first` also marks what is a plain mean.
+# From means to the metric. A metric with `first` is a plain mean.
 
 
 def first(means: Rows) -> Rows:
@@ -198,7 +198,7 @@ def anomaly(case: ScoredSample) -> Rows:
             if is_like and output.dtype.kind == "f":
                 off = np.square(output.reshape(len(labels), -1) - given.reshape(len(labels), -1))
                 return auc(case._replace(outputs=(off.mean(axis=1, keepdims=True),)))
-    return auc(case)  # a score of its own
+    return auc(case)  # the output is a score already
 
 
 def labels_f1(case: ScoredSample) -> Rows:
@@ -215,9 +215,9 @@ def labels_f1(case: ScoredSample) -> Rows:
         if output.size == flat.size and output.dtype.kind == "f":
             scores = output.reshape(flat.shape)
             is_logit = bool((scores < 0).any() or (scores > 1).any())
-            told = scores > (0.0 if is_logit else 0.5)
-            right = (told & (flat == 1)).sum(axis=1)
-            return np.stack([2.0 * right, told.sum(axis=1) + flat.sum(axis=1)], axis=1)
+            predicted = scores > (0.0 if is_logit else 0.5)
+            right = (predicted & (flat == 1)).sum(axis=1)
+            return np.stack([2.0 * right, predicted.sum(axis=1) + flat.sum(axis=1)], axis=1)
     raise BadInput(
         "no output has a score for each of {count} labels; {shapes}",
         flat.shape[1],
@@ -225,7 +225,7 @@ def labels_f1(case: ScoredSample) -> Rows:
     )
 
 
-def embedded(case: ScoredSample) -> Rows:
+def embedding_rows(case: ScoredSample) -> Rows:
     """The class of each row with the model's embedding, scaled to length 1."""
     labels = _class_labels(case)
     first = case.outputs[0]
@@ -286,8 +286,9 @@ def _errors(case: ScoredSample) -> Rows:
 
 
 def cosine(case: ScoredSample) -> Rows:
-    """The cosine of the output that turned most; 0 where one side is NaN or zero and the other is
-    not."""
+    """The cosine of the output that has changed most; 0 where one side is NaN or zero and the other
+    is not.
+    """
     found = [_row_cosine(a, b) for a, b in _pairs(case)]
     return np.min(found, axis=0)[:, None]
 
@@ -309,7 +310,7 @@ def snr(case: ScoredSample) -> Rows:
 
 
 def agreement(case: ScoredSample) -> Rows:
-    """The share of a row's classes (one, or one a pixel) that are the reference's."""
+    """The share of a row's classes (one in all, or one per pixel) that equal the reference's."""
     assert case.reference is not None
     for output, reference in zip(case.outputs, case.reference, strict=False):
         if output.ndim >= 2 and output.size and output.shape == reference.shape:
@@ -335,8 +336,9 @@ def _same_choice(scores: Array, reference: Array) -> Rows:
 
 
 def _pairs(case: ScoredSample) -> list[tuple[Rows, Rows]]:
-    """Outputs beside those of the reference, (rows, values) each; one row where outputs have other
-    numbers of rows than others."""
+    """Outputs beside those of the reference, (rows, values) each; a single row where the outputs
+    differ in their number of rows.
+    """
     assert case.reference is not None
     pairs = list(zip(case.outputs, case.reference, strict=False))
     different = [(a.shape, b.shape) for a, b in pairs if a.shape != b.shape]

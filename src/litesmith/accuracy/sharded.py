@@ -1,8 +1,10 @@
-"""Scores by the workers of a cluster, each with some of the samples: the numbers of one machine.
+"""Scores by the workers of a Ray cluster, each with some of the samples; the numbers are those of
+one machine.
 
-What is kept of a sample does not depend on the others, and comes back in their order; intervals and
-differences are worked out from it here, as ever. So the result is the same to the last digit, as
-long as the machines have the same kind of CPU: the kernels for another kind round otherwise.
+The statistics of a sample do not depend on other samples, and return in the samples' order;
+intervals and differences are computed from them here, as in a run without a cluster. So the result
+is equal to the last digit, as long as all machines have the same kind of CPU: kernels for another
+kind round differently.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -31,13 +33,15 @@ from litesmith.workers.engine import Engine, Held
 Tally = dict[str, Rows]
 
 
-def kept(
+def sample_statistics(
     sample: Sample, answers: Sequence[Outputs], *, metric: Metric, compared: bool
 ) -> list[Tally]:
-    """Of each model; where they are compared, the last is the reference of the others."""
+    """The statistics of one sample for each model; where models are compared, the last one is the
+    reference of the others.
+    """
     reference = answers[-1] if compared else None
-    told = sample.label, reference, sample.name, sample.inputs
-    cases = [ScoredSample(outputs, *told) for outputs in answers]
+    sample_facts = sample.label, reference, sample.name, sample.inputs
+    cases = [ScoredSample(outputs, *sample_facts) for outputs in answers]
     tallies = [_tally(case, metric, compared) for case in cases[: len(cases) - compared]]
     if compared and metric.needs != "reference":
         tallies.append(_tally(cases[-1], metric, False))
@@ -46,14 +50,14 @@ def kept(
     return tallies
 
 
-def joined(tallies: Sequence[Tally]) -> Tally:
-    """Rows of all samples, of what every sample has."""
+def join_tallies(tallies: Sequence[Tally]) -> Tally:
+    """Joins the statistics that every sample has into one array each."""
     names = [name for name in tallies[0] if all(name in tally for tally in tallies)]
     return {name: pad_rows([tally[name] for tally in tallies]) for name in names}
 
 
-def as_it_is(sample: Sample, answers: Sequence[Outputs]) -> tuple[Sample, Sequence[Outputs]]:
-    """Everything."""
+def keep_everything(sample: Sample, answers: Sequence[Outputs]) -> tuple[Sample, Sequence[Outputs]]:
+    """Keeps a sample and all its outputs."""
     return sample, answers
 
 
@@ -83,8 +87,7 @@ _MOST_BYTES = 4_000_000
 
 
 class Scored(NamedTuple):
-    """What is kept of the samples, in parts, on which machines it was made, and what is to be said
-    of it."""
+    """The statistics of the samples in parts, the machines that computed them, and notes."""
 
     tallies: list[list[Tally]]
     place: str
@@ -92,10 +95,11 @@ class Scored(NamedTuple):
 
 
 class _ShardJob(NamedTuple):
-    """What is asked of a worker.
+    """The work of a worker.
 
-    metric    "" for a function of the user's or of a task, called here: outputs come back
-    compared  True where the last model is what the others are held against
+    metric    "" for a function of the user or of a task, which is called here, on outputs that
+              return
+    compared  True where the last model is the reference of the others
     keys      the digests of the models
     """
 
@@ -114,30 +118,30 @@ def sharded_tallies(
     target: Target,
     compared: bool,
 ) -> Scored:
-    """What is kept of the samples, in their order."""
+    """The statistics of all samples, in their order."""
     keys = tuple(map(source_digest, models))
     is_theirs = metric in METRICS and chosen.needs != "task"
     job = _ShardJob(metric if is_theirs else "", compared, str(target), keys)
     contents = [send_model(engine, source, key) for source, key in zip(models, keys, strict=True)]
     loaded = [source if isinstance(source, Model) else load(source) for source in models]
-    if target.kind not in ("cpu", "numpy"):  # an accelerator is where the devices are
+    if target.kind not in ("cpu", "numpy"):  # accelerators are on the cluster's devices
         ((_, portion),) = portions(engine, data, whole=True)
         words = _words(data, 1)
-        parts = [engine.alone(words, scored, portion, job, None, *contents, models=keys)]
+        parts = [engine.alone(words, score_portion, portion, job, None, *contents, models=keys)]
     else:
         whole = not all(map(is_stateless, loaded))
         is_small = sum(t.nbytes for t in loaded[-1].main.outputs) <= _MOST_BYTES
-        started = _started(engine, data, job, contents, whole, compared and is_small)
+        started = _start_pieces(engine, data, job, contents, whole, compared and is_small)
         parts = list(engine.gathered(started))
     found = [one for part, _ in parts for one in part]
     places = sorted({place for _, place in parts})
     if not job.metric:
-        keep = partial(kept, metric=chosen, compared=compared)
+        keep = partial(sample_statistics, metric=chosen, compared=compared)
         found = [keep(*answer) for answer in cast("list[tuple[Sample, list[Outputs]]]", found)]
     return Scored(cast("list[list[Tally]]", found), join(places, "; "), _notes(places))
 
 
-def _started(
+def _start_pieces(
     engine: Engine,
     data: Data,
     job: _ShardJob,
@@ -145,16 +149,16 @@ def _started(
     whole: bool,
     reuses: bool,
 ) -> Iterator[Held[tuple[list[object], str]]]:
-    """A call for each piece of the data; answers of the reference are asked for once."""
+    """Starts a call for each piece of the data; the answers of the reference are computed once."""
     for number, (name, portion) in enumerate(portions(engine, data, whole=whole), 1):
         words = _words(data, number)
         if reuses:
             key = f"answers {job.keys[-1]} {job.target} {name}"
             given = (words, answers, portion, job.keys[-1], job.target, contents[-1])
             reference = engine.once(key, partial(engine.call, *given))
-            yield engine.call(words, scored, portion, job, reference, *contents[:-1])
+            yield engine.call(words, score_portion, portion, job, reference, *contents[:-1])
         else:
-            yield engine.call(words, scored, portion, job, None, *contents)
+            yield engine.call(words, score_portion, portion, job, None, *contents)
 
 
 def _words(data: Data, number: int) -> str:
@@ -173,19 +177,19 @@ def _notes(places: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-# What runs on the workers.
+# Functions that run on the workers.
 
 
 def answers(portion: Portion, key: str, target: str, content: Content) -> list[Outputs]:
-    """What one model answers to some of the samples."""
+    """The outputs of one model for some of the samples."""
     model = answering(key, content, target)
     return [model(sample) for sample in portion.one_by_one()]
 
 
-def scored(
+def score_portion(
     portion: Portion, job: _ShardJob, reference: list[Outputs] | None, *contents: Content
 ) -> tuple[list[object], str]:
-    """What is kept of some samples; `reference` has the answers of the last model."""
+    """The statistics of some samples; `reference` has the answers of the last model."""
     pairs = zip(job.keys, contents, strict=False)
     models = [answering(key, content, job.target) for key, content in pairs]
     keep = _keep(job)
@@ -195,15 +199,15 @@ def scored(
         if reference is not None:
             own.append(reference[number])
         found.append(keep(sample, own))
-    if job.metric:  # a row of numbers a model, and not an object a sample
-        found = [list(map(joined, zip(*cast("list[list[Tally]]", found), strict=True)))]
+    if job.metric:  # one array per model instead of one object per sample
+        found = [list(map(join_tallies, zip(*cast("list[list[Tally]]", found), strict=True)))]
     return found, _machine()
 
 
 def _keep(job: _ShardJob) -> Callable[[Sample, Sequence[Outputs]], object]:
     if job.metric:
-        return partial(kept, metric=METRICS[job.metric], compared=job.compared)
-    return lambda sample, own: as_it_is(replace(sample, inputs=()), own)
+        return partial(sample_statistics, metric=METRICS[job.metric], compared=job.compared)
+    return lambda sample, own: keep_everything(replace(sample, inputs=()), own)
 
 
 @cache

@@ -24,7 +24,7 @@ from litesmith.ir.types import (
 
 # A list of integers up to this length may be a shape that other ops compute with.
 _MOST_IN_A_SHAPE = 16
-# The minimum and maximum of so few numbers would reveal the numbers themselves.
+# The minimum and maximum of this many numbers or fewer would reveal the numbers themselves.
 _TELLING = 4
 _LETTERS = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz", np.uint8)
 
@@ -52,7 +52,7 @@ _PUBLIC = re.compile("TFLite_Detection_PostProcess|Flex[A-Z][A-Za-z0-9]*")
 _PUBLIC_COMPOSITES = "odml."
 
 
-def anonymous(model: Model, *, seed: int = 0, keep_custom_options: bool = False) -> Model:
+def anonymize(model: Model, *, seed: int = 0, keep_custom_options: bool = False) -> Model:
     """The model with random constants of the same ranges, numbered names, and nothing attached.
 
     Ops, shapes, types, scales, sparsity patterns and integer settings such as shapes, axes and
@@ -174,8 +174,9 @@ def _settings(model: Model) -> Iterator[Tensor]:
 
 
 def random_content(tensor: Tensor, random: np.random.Generator) -> Array:
-    """Random values in the storage of a constant, with the same minimum and maximum; where so few
-    numbers would be revealed by these, other numbers of their magnitude."""
+    """Random values in the storage of a constant, with the same minimum and maximum; for few
+    numbers, which these would reveal, other numbers of their magnitude.
+    """
     data, row = tensor.data, DTYPES[tensor.dtype]
     assert data is not None
     if tensor.dtype == "string":
@@ -185,7 +186,7 @@ def random_content(tensor: Tensor, random: np.random.Generator) -> Array:
     if tensor.dtype == "bfloat16":
         wide = (data.astype(np.uint32) << 16).view(np.float32)
         return (_between(wide, random).view(np.uint32) >> 16).astype(np.uint16)
-    if (row.is_float and row.bits == 8) or row.is_packed:  # codes: any that occurs is a valid one
+    if (row.is_float and row.bits == 8) or row.is_packed:  # every code that occurs is valid
         few = tensor.elements <= _TELLING
         return random.choice(_CODES.view(data.dtype) if few else np.unique(data), data.shape)
     return _between(data, random)

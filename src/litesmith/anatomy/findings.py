@@ -25,7 +25,7 @@ from litesmith.units import bytes_text, factor_text, percent_text, plain
 
 TIDY = "cleanup | fold | fuse"
 
-# Expresses 1×1 convolutions as fully connected layers at every place.
+# The recipe that turns 1×1 convolutions into fully connected layers at every place.
 AS_CONNECTED = "rewrite(ops=[CONV_2D:FULLY_CONNECTED])"
 
 # The command that keeps ops in float where they are faster in float.
@@ -53,12 +53,12 @@ class Finding(NamedTuple):
 
 
 def findings(model: Model) -> list[Finding]:
-    """Everything worth saying about a model, in the order of `RULES`."""
+    """All findings about a model, in the order of `RULES`."""
     return [finding for rule in RULES for finding in rule(model)]
 
 
 def scheme(model: Model) -> str:
-    """How a model's numbers are stored, in the words of the guides."""
+    """How a model's numbers are stored, in the words of the documentation."""
     weights = Counter(t.dtype for t in _tensors(model) if t.is_const and _is_real(t))
     activations = Counter(t.dtype for t in _tensors(model) if not t.is_const and _is_real(t))
     if not weights and not activations:
@@ -107,7 +107,7 @@ def _legacy(model: Model) -> Iterator[Finding]:
 def _waste(model: Model) -> Iterator[Finding]:
     try:
         size = sum(map(len, chunks(model)))
-    except CannotApply:  # a model that cannot be copied can still be looked at
+    except CannotApply:  # a model that cannot be copied can still be inspected
         return
     tidy, edits = model, Counter[str]()
     for step in parse(TIDY):
@@ -192,7 +192,7 @@ def _newer(model: Model) -> Iterator[Finding]:
         )
 
 
-def _mended(model: Model) -> Iterator[Finding]:
+def _misplaced_scales(model: Model) -> Iterator[Finding]:
     if model.mended:
         yield Finding(
             phrase(
@@ -215,13 +215,13 @@ def _four_bits(model: Model) -> Iterator[Finding]:
         and (layer.data.dtype, layer.weight.dtype) == ("int8", "int4")
         and layer.weight.shape[1:3] == (1, 1)
     ]
-    if windows:  # some skip places, or have channels in groups
+    if windows:  # some have strides, or channels in groups
         (connect,) = parse(AS_CONNECTED)
         left = set(connect.apply(model, Context()).model.main.ops)
         windows = [op for op in windows if op not in left]
     if windows:
         yield Finding(
-            phrase("{kinds} with int4 weights leave XNNPACK", _counted(_kinds(windows))),
+            phrase("{kinds} with int4 weights leave XNNPACK", _count_kinds(_kinds(windows))),
             phrase(
                 "it has 4-bit kernels for fully connected layers alone, which these are at every "
                 "place; the builtin kernel takes about four times as long"
@@ -242,7 +242,7 @@ def slow_integers(model: Model) -> Iterator[Finding]:
     if now - then < max(_WORTH_TIME * whole, _WORTH_US):
         return
     yield Finding(
-        phrase("{kinds} in int8 leave XNNPACK", _counted(_kinds(slow))),
+        phrase("{kinds} in int8 leave XNNPACK", _count_kinds(_kinds(slow))),
         phrase(
             "expected from the times of their kinds on another machine, not measured: {share} of a "
             "run, and a run {factor} with these ops in float, as quantize leaves them by default",
@@ -257,13 +257,13 @@ def _kinds(ops: Sequence[Op]) -> Counter[str]:
     return Counter(op.kind for op in ops)
 
 
-def _counted(kinds: Counter[str]) -> str:
+def _count_kinds(kinds: Counter[str]) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
 
 
 RULES: tuple[Callable[[Model], Iterator[Finding]], ...] = (
     _newer,
-    _mended,
+    _misplaced_scales,
     _legacy,
     _waste,
     _half,

@@ -22,8 +22,8 @@ class Difference(NamedTuple):
 
     op     the op that differs, where the difference is in an op
     only   True where only one of the models has that op
-    short  the difference without what is particular to the op, such as shapes and scales; "" where
-           another difference says it already
+    short  the difference without details of the op, such as shapes and scales; "" where another
+           difference covers it
     """
 
     kind: str
@@ -91,7 +91,7 @@ def differences(a: Model, b: Model) -> list[Difference]:
 def _interface(a: Model, b: Model) -> Iterator[Difference]:
     sides = (("inputs", a.main.inputs, b.main.inputs), ("outputs", a.main.outputs, b.main.outputs))
     for side, old, new in sides:
-        before, after = _listed(old), _listed(new)
+        before, after = _list_tensors(old), _list_tensors(new)
         if before != after:
             yield Difference("interface", side, before, after)
     before, after = (", ".join(sorted(map(_entry_text, m.signatures))) or "none" for m in (a, b))
@@ -109,7 +109,7 @@ def _entry_text(signature: Signature) -> str:
     return f"{plain(signature.key)}({inputs}) -> {outputs}"
 
 
-def _listed(tensors: Sequence[Tensor]) -> str:
+def _list_tensors(tensors: Sequence[Tensor]) -> str:
     return ", ".join(f"{plain(t.name)} {type_text(t)}" for t in tensors)
 
 
@@ -151,7 +151,7 @@ def _ops(where: str, a: Graph, b: Graph) -> Iterator[Difference]:
             yield Difference("op", name, "", op_text(op), op, only=True)
     for i, j in pairs.items():
         name = f"{where}op {i} ({plain(a.ops[i].label)})"
-        for one in _matched(name, a.ops[i], b.ops[j]):
+        for one in _compare_ops(name, a.ops[i], b.ops[j]):
             yield one._replace(op=a.ops[i])
         for one in _wiring(name, a.ops[i], b.ops[j], sources):
             yield one._replace(op=a.ops[i])
@@ -194,7 +194,7 @@ def _wiring(
 _NO_OPTIONS = phrase("no options")
 
 
-def _matched(where: str, a: Op, b: Op) -> Iterator[Difference]:
+def _compare_ops(where: str, a: Op, b: Op) -> Iterator[Difference]:
     """How two ops of the same kind and shape differ."""
     if options_text(a.options) != options_text(b.options):
         before, after = options_text(a.options), options_text(b.options)

@@ -34,7 +34,7 @@ class WeightFacts:
     codes     for a clustered float weight, the distinct numbers once each channel is divided by its
               scale
     sparse    True where zeros are left out of the file
-    is_layer  False for a lookup table, and whatever else is not one layer's weight
+    is_layer  False for a lookup table and other constants that are no layer's weight
     """
 
     name: str
@@ -67,7 +67,7 @@ class _Stored(NamedTuple):
     is_layer: bool = True
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         return f"{plain(self.op.label)} {plain(self.weight.name)!r}"
 
 
@@ -88,12 +88,12 @@ def zero_share(weights: Iterable[WeightFacts]) -> float:
 
 
 def _stored_weights(graph: Graph) -> Iterator[_Stored]:
-    made = _unpacked(graph)
+    made = _unpacking(graph)
     for op in graph.ops:
         row, words = OPS[op.kind], roles(op)
         if row.axis is None or row.bias is None or words.count("w") != 1:
             continue
-        weight = _packed(op.inputs[words.index("w")], made)
+        weight = _stored_constant(op.inputs[words.index("w")], made)
         is_there = weight is not None and weight.data is not None and DTYPES[weight.dtype].bits
         if weight is not None and is_there and weight.elements and len(weight.shape) > row.axis:
             yield _Stored(op, weight, row.axis)
@@ -101,12 +101,12 @@ def _stored_weights(graph: Graph) -> Iterator[_Stored]:
 
 def _other_parameters(graph: Graph) -> Iterator[_Stored]:
     """Large constants that ops read, except biases."""
-    made = _unpacked(graph)
+    made = _unpacking(graph)
     for op in graph.ops:
         if OPS[op.kind].unpacks:
             continue
         for role, given in zip(roles(op), op.inputs, strict=True):
-            tensor = _packed(given, made)
+            tensor = _stored_constant(given, made)
             if role != "b" and tensor is not None and _is_parameter(tensor):
                 yield _Stored(op, tensor, 0, is_layer=False)
 
@@ -117,11 +117,11 @@ def _is_parameter(tensor: Tensor) -> bool:
     return tensor.data is not None and is_real and row.bits > 0 and tensor.elements >= _LEAST_TABLE
 
 
-def _unpacked(graph: Graph) -> dict[Tensor, Tensor | None]:
+def _unpacking(graph: Graph) -> dict[Tensor, Tensor | None]:
     return {op.outputs[0]: op.inputs[0] for op in graph.ops if OPS[op.kind].unpacks}
 
 
-def _packed(tensor: Tensor | None, made: Mapping[Tensor, Tensor | None]) -> Tensor | None:
+def _stored_constant(tensor: Tensor | None, made: Mapping[Tensor, Tensor | None]) -> Tensor | None:
     """The stored constant that a tensor is unpacked from, if there is one."""
     while tensor is not None and tensor in made:
         tensor = made[tensor]
@@ -143,7 +143,7 @@ def _facts(stored: _Stored) -> WeightFacts:
         elements=weight.elements,
         zeros=int(zeros.sum()) + left_out,
         unique=int(np.unique(values).size) + adds_zero,
-        codes=_clustered(weight.dtype, values, stored.axis) if has_codes else None,
+        codes=_codebook_size(weight.dtype, values, stored.axis) if has_codes else None,
         sparse=is_sparse,
         is_layer=stored.is_layer,
     )
@@ -160,7 +160,7 @@ def _zero_points(values: Array, quant: Quant | None) -> Array | int:
     return along(quant.zero_point, values.ndim, quant.axis)
 
 
-def _clustered(dtype: str, values: Array, axis: int) -> int | None:
+def _codebook_size(dtype: str, values: Array, axis: int) -> int | None:
     """The size of a float weight's codebook; None where it has none, or stores codes anyway."""
     if dtype not in ("float16", "float32"):
         return None
@@ -188,9 +188,9 @@ def promises(before: Model, after: Model) -> Promises:
         try:
             was, now = dense_values(old.weight), dense_values(new.weight)
         except BadModel as error:
-            complaints.append(phrase("{told}: not compared, {error}", new.told, error))
+            complaints.append(phrase("{told}: not compared, {error}", new.label, error))
             continue
-        zeros, most = _pruned(old, was), _book_size(old, was)
+        zeros, most = _pruned_zeros(old, was), _book_size(old, was)
         layers += zeros is not None or most is not None
         if zeros is not None:
             complaints += _lost_zeros(new, now, zeros)
@@ -215,7 +215,9 @@ def _lost_zeros(new: _Stored, now: Array, zeros: Array) -> Iterator[str]:
     lost = zeros & ~_is_zero(now, new.weight.quant)
     if lost.any():
         gone, all_zeros = (total_text(int(places.sum())) for places in (lost, zeros))
-        yield phrase("{told}: {lost} of {zeros} zeros are zeros no more", new.told, gone, all_zeros)
+        yield phrase(
+            "{told}: {lost} of {zeros} zeros are zeros no more", new.label, gone, all_zeros
+        )
 
 
 def _more_codes(new: _Stored, now: Array, most: int) -> Iterator[str]:
@@ -223,13 +225,13 @@ def _more_codes(new: _Stored, now: Array, most: int) -> Iterator[str]:
     if codes > most:
         yield phrase(
             "{told}: {count} codes beside 0, once {count2}",
-            new.told,
+            new.label,
             total_text(codes),
             total_text(most),
         )
 
 
-def _pruned(stored: _Stored, values: Array) -> Array | None:
+def _pruned_zeros(stored: _Stored, values: Array) -> Array | None:
     """The zeros of a pruned weight; None for a weight that was not pruned."""
     zeros = _is_zero(values, stored.weight.quant)
     if kept(~zeros) is None:
@@ -245,7 +247,7 @@ def _book_size(stored: _Stored, values: Array) -> int | None:
     """The number of codes of a clustered weight, without 0; None where it is not clustered."""
     row = DTYPES[stored.weight.dtype]
     if row.is_float:
-        size = _clustered(stored.weight.dtype, values, stored.axis)
+        size = _codebook_size(stored.weight.dtype, values, stored.axis)
     else:
         size = _spaced(values) if row.bits >= 8 else None
     if size is None or size > min(MOST_BOOK, values.size // LEAST_SHARING):

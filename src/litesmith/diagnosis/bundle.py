@@ -6,7 +6,7 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from litesmith.anatomy.anonymous import anonymous
+from litesmith.anatomy.anonymous import anonymize
 from litesmith.ir.check import check
 from litesmith.ir.types import Model
 from litesmith.profiling.op_times import Profile
@@ -38,7 +38,7 @@ def bundle_files(
     """The contents by name. Nothing in them comes from the model's names, weights or metadata."""
     kept = " --keep-custom-options" if keep_custom_options else ""
     command = f"litesmith doctor MODEL --on {target} --bundle OUT.zip{kept}\n"
-    stripped = anonymous(model, keep_custom_options=keep_custom_options)
+    stripped = anonymize(model, keep_custom_options=keep_custom_options)
     check(stripped)
     files = {
         "README.txt": _READ_ME.encode(),

@@ -42,7 +42,7 @@ _SPEC = re.compile(r"[+,]?(\.\d)?[defg%]?")
 
 
 class Mark(Enum):
-    """What an annotation says about a field on disk, besides its type."""
+    """How a field is stored, beyond its type."""
 
     OMITTED = phrase("the key is left out where the value is the default")
     FLAT = phrase("the keys of the inner type stand among those of the outer one")
@@ -130,12 +130,12 @@ def dump(value: object, *, indent: int | None = None) -> str:
 def encode(value: object) -> object:
     """Converts a value to JSON's objects, lists, texts and numbers; phrases become their English
     text."""
-    return _encoded(value, type(value))
+    return _encode(value, type(value))
 
 
 def encode_fields(record: object) -> dict[str, object]:
     """Converts a record to a JSON object."""
-    return _encoded_record(record)
+    return _encode_record(record)
 
 
 def decode(kind: type[T], shown: object) -> T:
@@ -172,7 +172,7 @@ def is_list(value: object) -> TypeGuard[list[object]]:
     return isinstance(value, list)
 
 
-# What annotations say.
+# Reading annotations.
 
 
 class Slot(NamedTuple):
@@ -245,29 +245,29 @@ def _is_sequence(value: object) -> TypeGuard[Sequence[object]]:
     return isinstance(value, list | tuple)
 
 
-def _encoded(value: object, hint: object, marks: tuple[object, ...] = ()) -> object:
+def _encode(value: object, hint: object, marks: tuple[object, ...] = ()) -> object:
     hint, own = strip_marks(hint)
     marks = (*marks, *own)
     if value is None:
         return {} if Mark.EMPTY in marks else None
     for mark in marks:
         if isinstance(mark, Stored):
-            return _encoded(mark.pack(value), mark.kind)
+            return _encode(mark.pack(value), mark.kind)
     if isinstance(value, int | str):
         return value
     if isinstance(value, float):
-        return _encoded_number(value, hint, marks)
+        return _encode_number(value, hint, marks)
     if is_record(type(value)):
-        return _encoded_record(value)
+        return _encode_record(value)
     if _is_mapping(value):
         inner = _element(hint, 1)
-        return {str(key): _encoded(one, inner) for key, one in value.items()}
+        return {str(key): _encode(one, inner) for key, one in value.items()}
     if _is_sequence(value):
-        return [_encoded(one, _element(hint, place)) for place, one in enumerate(value)]
+        return [_encode(one, _element(hint, place)) for place, one in enumerate(value)]
     raise TypeError(phrase("{name} has no place in JSON", type(value).__name__))
 
 
-def _encoded_number(value: float, hint: object, marks: tuple[object, ...]) -> object:
+def _encode_number(value: float, hint: object, marks: tuple[object, ...]) -> object:
     if math.isfinite(value):
         return value
     if Mark.NAMED in marks:
@@ -277,14 +277,14 @@ def _encoded_number(value: float, hint: object, marks: tuple[object, ...]) -> ob
     raise ValueError(phrase("JSON has no word for {value}", value))
 
 
-def _encoded_record(value: object) -> dict[str, object]:
+def _encode_record(value: object) -> dict[str, object]:
     shown: dict[str, object] = {}
     for slot in read_slots(type(value)):
         own: object = getattr(value, slot.name)
         if Mark.FLAT in slot.marks:
-            shown |= _encoded_record(own) if own is not None else {}
+            shown |= _encode_record(own) if own is not None else {}
         elif Mark.OMITTED not in slot.marks or slot.make is None or own != slot.make():
-            shown[slot.key] = _encoded(own, slot.hint, slot.marks)
+            shown[slot.key] = _encode(own, slot.hint, slot.marks)
     return shown
 
 
@@ -359,7 +359,7 @@ class _Reader:
         if origin is tuple:
             return self._tuple(inner, shown, path)
         if origin is Literal:
-            return _chosen(inner, shown, path)
+            return _one_of(inner, shown, path)
         if isinstance(origin, type) and issubclass(origin, Mapping):
             return self._mapping(inner[1], shown, path)
         return self._scalar(hint, shown, path, marks)
@@ -374,7 +374,7 @@ class _Reader:
         if hint is int or hint is float:
             return self._number(hint is int, shown, path, marks)
         wanted = phrase("a text") if hint is str else phrase("true or false")
-        raise Malformed(path, phrase("is {said}, not {wanted}", _said(shown), wanted))
+        raise Malformed(path, phrase("is {said}, not {wanted}", _describe(shown), wanted))
 
     def _text(self, shown: str) -> str:
         return shown if self.is_strict else _one_line(shown)
@@ -390,7 +390,7 @@ class _Reader:
             _refuse_wide(template)
             return Phrase(self._text(template), filled)
         except (LookupError, ValueError, OverflowError, TypeError, AttributeError):
-            raise Malformed(path, f"is a text without its values: {_said(template)}") from None
+            raise Malformed(path, f"is a text without its values: {_describe(template)}") from None
 
     def _phrase_value(self, shown: object, path: str) -> Value:
         if isinstance(shown, str):
@@ -398,7 +398,7 @@ class _Reader:
         if shown is None or isinstance(shown, bool | int | float):
             return shown
         if not is_object(shown):
-            raise Malformed(path, f"has {_said(shown)} in a text")
+            raise Malformed(path, f"has {_describe(shown)} in a text")
         quantity = shown.get("quantity")
         is_quantity = isinstance(quantity, str)
         return Quantity(self._text(quantity)) if is_quantity else self._phrase(shown, path)
@@ -409,11 +409,11 @@ class _Reader:
         if Mark.NAMED in marks and shown in ("inf", "-inf", "nan"):
             return float(str(shown))
         if isinstance(shown, bool) or not isinstance(shown, int | float):
-            raise Malformed(path, phrase("is {said}, not a number", _said(shown)))
+            raise Malformed(path, phrase("is {said}, not a number", _describe(shown)))
         for mark in marks:
             if isinstance(mark, Bounds) and not mark.least <= shown <= mark.most:
                 raise Malformed(path, phrase("is {shown}, which it cannot be", shown))
-        if not abs(shown) <= _LARGEST:  # which NaN is not
+        if not abs(shown) <= _LARGEST:  # NaN is not within any bounds
             raise Malformed(path, phrase("is {shown}, which it cannot be", shown))
         if not is_whole:
             return float(shown)
@@ -423,7 +423,7 @@ class _Reader:
 
     def _tuple(self, inner: tuple[object, ...], shown: object, path: str) -> tuple[object, ...]:
         if not is_list(shown):
-            raise Malformed(path, phrase("is {said}, not a list", _said(shown)))
+            raise Malformed(path, phrase("is {said}, not a list", _describe(shown)))
         is_open = len(inner) == 2 and inner[1] is Ellipsis
         if not is_open and len(shown) != len(inner):
             raise Malformed(
@@ -441,12 +441,12 @@ class _Reader:
 
     def _mapping(self, inner: object, shown: object, path: str) -> dict[str, object]:
         if not is_object(shown):
-            raise Malformed(path, phrase("is {said}, not an object", _said(shown)))
+            raise Malformed(path, phrase("is {said}, not an object", _describe(shown)))
         found: dict[str, object] = {}
         for key, one in shown.items():
             name = key if self.is_strict else _one_line(key)
             try:
-                found[name] = self.value(inner, one, _joined(path, name))
+                found[name] = self.value(inner, one, _join_path(path, name))
             except Malformed as error:
                 if self.is_strict:
                     raise
@@ -455,7 +455,7 @@ class _Reader:
 
     def _record(self, kind: type, shown: object, path: str) -> object:
         if not is_object(shown):
-            raise Malformed(path, phrase("is {said}, not an object", _said(shown)))
+            raise Malformed(path, phrase("is {said}, not an object", _describe(shown)))
         known: set[str] = set()
         values: dict[str, object] = {}
         missing: list[str] = []
@@ -488,7 +488,7 @@ class _Reader:
         """Reads a field from its own key, or from the keys of a flattened record."""
         try:
             if Mark.FLAT not in slot.marks:
-                return self.value(slot.hint, own[slot.key], _joined(path, slot.key), slot.marks)
+                return self.value(slot.hint, own[slot.key], _join_path(path, slot.key), slot.marks)
             return self.value(slot.hint, own, path) if own or not _is_optional(slot.hint) else None
         except Malformed as error:
             return self._without(slot, error, path)
@@ -499,7 +499,7 @@ class _Reader:
             raise error
         try:
             found = self._empty(slot, path)
-        except Malformed:  # nothing can stand for it
+        except Malformed:  # there is no substitute
             raise error from None
         self.losses.append(str(error))
         return found
@@ -510,7 +510,7 @@ class _Reader:
             raise Malformed(path, phrase('has no "{key}"', slot.key))
         if slot.make is not None:
             return slot.make()
-        return self._nothing(slot.hint, _joined(path, slot.key))
+        return self._nothing(slot.hint, _join_path(path, slot.key))
 
     def _nothing(self, hint: object, path: str) -> object:
         if _is_optional(hint):
@@ -538,10 +538,11 @@ def _keys(slot: Slot) -> set[str]:
     return {key for inner in read_slots(kind) for key in _keys(inner)}
 
 
-def _chosen(allowed: tuple[object, ...], shown: object, path: str) -> object:
+def _one_of(allowed: tuple[object, ...], shown: object, path: str) -> object:
     if shown not in allowed or isinstance(shown, bool):
         raise Malformed(
-            path, phrase("is {said}, not {allowed}", _said(shown), " or ".join(map(repr, allowed)))
+            path,
+            phrase("is {said}, not {allowed}", _describe(shown), " or ".join(map(repr, allowed))),
         )
     return shown
 
@@ -558,11 +559,11 @@ def _one_line(text: str) -> str:
     return plain(re.sub(r"\s", " ", text)).strip()
 
 
-def _joined(path: str, key: str) -> str:
+def _join_path(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
 
-def _said(shown: object) -> str:
+def _describe(shown: object) -> str:
     """Describes a JSON value in a word or two."""
     if is_object(shown):
         return phrase("an object")

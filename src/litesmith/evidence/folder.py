@@ -39,7 +39,7 @@ class Folder:
 
     best.tflite    the best file so far
     front/         every model that no other beats, by name
-    work/          models under trial; removed in the end
+    work/          models under trial; removed at the end
     trials.jsonl   the trials, one per line
     tune.json      the state of the search; other commands have a summary of their own
     recipe.json    how the best file was made
@@ -54,7 +54,7 @@ class Folder:
         self._log = Log(path / _TRIALS)
 
     @contextmanager
-    def held(self) -> Generator[None]:
+    def hold(self) -> Generator[None]:
         """Makes and locks the folder; raises where another process holds it, or where it contains
         foreign files."""
         self._refuse_foreign()
@@ -73,7 +73,7 @@ class Folder:
             self._sweep()
             yield
         finally:
-            os.close(handle)  # which lets go of the lock too
+            os.close(handle)  # closing also releases the lock
 
     def _refuse_foreign(self) -> None:
         others = [name for name in RECORDS if name != self._record.name]
@@ -86,20 +86,21 @@ class Folder:
             )
         if not self.path.is_dir():
             return
-        if not self.is_used:  # of someone's home, only the names in it are looked at
+        if not self.is_used:  # only names are examined: the folder may be someone's home
             names = sorted(path.name for path in self.path.iterdir())
             foreign = [n for n in names if n != _LOCK and not n.startswith(".litesmith-")]
             if foreign:
-                raise _holds_others(self.path, foreign[0])
+                raise _refuse_folder(self.path, foreign[0])
         self._refuse_links()
 
     def _refuse_links(self) -> None:
-        """Refuses links and pipes: anyone may have filled the folder, and what is written must land
-        in it, and reading must end."""
+        """Refuses links and pipes: the folder may come from a stranger, writing must stay inside
+        it, and reading must end.
+        """
         for place in _all_below(self.path):
             try:
                 mode = place.lstat().st_mode
-            except OSError:  # of a run that is at work in it, and is done with that
+            except OSError:  # another run at work here has just removed it
                 continue
             if stat.S_ISLNK(mode):
                 raise BadInput(
@@ -108,7 +109,7 @@ class Folder:
                     place,
                 )
             if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-                raise _holds_others(self.path, str(place.relative_to(self.path)))
+                raise _refuse_folder(self.path, str(place.relative_to(self.path)))
 
     def _sweep(self) -> None:
         """Removes half-written files that a killed run left."""
@@ -192,7 +193,7 @@ class Folder:
     def ship(self, source: Path) -> None:
         """Makes a copy of this file the best so far."""
         if not self.best.exists() or digest(self.best) != digest(source):
-            self.recipe.unlink(missing_ok=True)  # of the one before
+            self.recipe.unlink(missing_ok=True)  # the recipe of the previous file
             write_whole(self.best, pieces(source))
 
     def unship(self) -> None:
@@ -211,8 +212,9 @@ class Folder:
                 old.unlink()
 
     def _file(self, folder: str, name: str) -> Path:
-        """A path inside one of the subfolders: names come out of records, which anyone may have
-        written."""
+        """A path inside one of the subfolders: names come from records, which a stranger may have
+        written.
+        """
         if Path(name).name != name or not name.isprintable() or "\\" in name:
             raise BadInput(
                 "{path}: its records name {name!r}, which would lie elsewhere; choose another -o",
@@ -235,12 +237,12 @@ class Folder:
 
 @contextmanager
 def hold_folder(out: Path | None, record: str) -> Generator[Folder | None]:
-    """Locks the folder for the evidence; yields None where no folder was asked for."""
+    """Locks the folder for the evidence; yields None without a folder."""
     if out is None:
         yield None
         return
     folder = Folder(out, record)
-    with folder.held():
+    with folder.hold():
         yield folder
 
 
@@ -249,7 +251,7 @@ def _all_below(path: Path) -> Iterator[Path]:
         yield from (Path(folder, name) for name in (*folders, *files))
 
 
-def _holds_others(path: Path, foreign: str) -> BadInput:
+def _refuse_folder(path: Path, foreign: str) -> BadInput:
     return BadInput(
         "{path}: holds other files, as {foreign!r}; choose another -o", path, plain(foreign)
     )

@@ -1,4 +1,4 @@
-"""JSON schemas of types, by the annotations that the codec uses.
+"""JSON schemas of types, from the annotations that the codec uses.
 
 Dataclasses and named tuples are records of the codec; a `TypedDict` is an object that code builds
 itself. Each becomes a named definition of the schema.
@@ -116,9 +116,9 @@ class _Maker:
         if name not in self.definitions:
             self.definitions[name] = {}  # types may hold themselves
             made = self._typeddict(kind) if _is_typeddict(kind) else self._record(kind)
-            told = (kind.__doc__ or "").strip().split("\n\n")[0]
-            if told and not told.startswith(f"{name}("):
-                made = {"description": " ".join(told.split()), **made}
+            summary = (kind.__doc__ or "").strip().split("\n\n")[0]
+            if summary and not summary.startswith(f"{name}("):
+                made = {"description": " ".join(summary.split()), **made}
             self.definitions[name] = made
         return {"$ref": f"#/$defs/{name}"}
 

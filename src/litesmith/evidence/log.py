@@ -95,7 +95,7 @@ class Log:
         for number, line in enumerate(lines, 1):
             try:
                 found.append((number, parse(line)))
-            except Malformed:  # cut short by a crash
+            except Malformed:  # a crash cut the line short
                 continue
         return found
 

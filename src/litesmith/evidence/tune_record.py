@@ -245,7 +245,7 @@ class TuneSummary:
         """The best model, or the nearest miss where nothing fits."""
         return self.best or self.nearest
 
-    def told_speed(self, name: str, speed: Speed | None) -> Speed | None:
+    def stated_speed(self, name: str, speed: Speed | None) -> Speed | None:
         """The speed of a trial as every text and chart states it: for the chosen model the proof's
         speed, for other models their ratio applied to the float model's time in the proof."""
         proven = self.chosen and self.chosen.latency

@@ -164,7 +164,7 @@ def _hold(folder: Folder) -> Generator[None]:
     """Keeps others out of the folder, which goes again where it was made for nothing."""
     was_there = folder.path.exists()
     try:
-        with folder.held():
+        with folder.hold():
             yield
     except BaseException:
         if not was_there:

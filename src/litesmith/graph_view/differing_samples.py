@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from litesmith.accuracy.disagreement import class_map, disagreements, thumbnail
-from litesmith.accuracy.metrics import chosen_metric, metric_for
+from litesmith.accuracy.metrics import choose_metric, metric_for
 from litesmith.accuracy.scoring import decibels
 from litesmith.data.answers import Outputs, outputs_of
 from litesmith.data.sample_splits import take_some
@@ -54,7 +54,7 @@ def _by_task(a: Model, b: Model, data: Data, target: Target) -> tuple[Disagreeme
     if data.items.scorer is None:
         return ()
     try:
-        name, _ = chosen_metric(a, data, next(iter(data)), "auto", has_reference=True)
+        name, _ = choose_metric(a, data, next(iter(data)), "auto", has_reference=True)
         return disagreements(b, a, data, metric_for(name, data), target)
     except LitesmithError:  # the task has no metric for these labels
         return ()

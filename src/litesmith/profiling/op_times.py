@@ -57,7 +57,7 @@ class OpTime:
     detail: str  # what the runtime calls the kernels that ran
     macs: int
     gmacs: float | None  # GMAC/s; None where there are no MACs, or the time is too short to tell
-    of_best: float | None  # that, as a share of the best that this CPU reached
+    of_best: float | None  # the speed as a share of the best that this CPU reached
     fused_into: int | None
     why: str  # why it has no time of its own
     samples_us: tuple[float, ...] = field(repr=False)
@@ -81,7 +81,7 @@ class Profile:
     """The ops of a model in run order, and the cost of profiling itself.
 
     plain_us     runs without profiling, in turns with those of `profiled_us`
-    model, host  the name of the file and the machine, where a user asked for the profile
+    model, host  the name of the file and the machine, where a user requested the profile
     trace        the format of the written trace; "" where none was requested
     """
 
@@ -176,8 +176,8 @@ class Profile:
     def to_json(self) -> dict[str, object]:
         """The profile as `--json` prints it, without slices and samples of ops."""
         machine = None if self.host is None else self.host.facts()
-        told = {"host": machine, "warnings": self.warnings}
-        return {"schema": 1, "model": self.model, **self.facts(), **told}
+        about = {"host": machine, "warnings": self.warnings}
+        return {"schema": 1, "model": self.model, **self.facts(), **about}
 
 
 # Runs with and without profiling take turns, so that the difference is the cost of profiling.
@@ -212,13 +212,13 @@ def gather(
     model = read_once(source)
     loads = _LOADS if runs is None else min(_LOADS, runs)
     for number in range(loads):
-        with _opened(model, target, plain_first=number % 2 == 0) as pair:
+        with _open_pair(model, target, plain_first=number % 2 == 0) as pair:
             one_run_us = _warm_up(pair)
             if gathered is None:
                 plain, profiled = pair
                 note = plain.note or profiled.note
                 gathered = Gathered(profiled.model, note, Timeline(profiled.model))
-            wanted = _wanted(one_run_us, seconds) if runs is None else runs
+            wanted = _runs_of_each(one_run_us, seconds) if runs is None else runs
             share = wanted // loads + (number < wanted % loads)
             for done in range(0, share, _TURN_RUNS):
                 _turns(pair, gathered, min(_TURN_RUNS, share - done))
@@ -226,13 +226,13 @@ def gather(
     return gathered
 
 
-def _wanted(one_run_us: float, seconds: float) -> int:
+def _runs_of_each(one_run_us: float, seconds: float) -> int:
     """The number of runs of each kind that fills half of the time."""
     return min(_MOST_TIMED_RUNS, max(_LEAST_RUNS, round(seconds * 1e6 / 2 / one_run_us)))
 
 
 @contextmanager
-def _opened(source: ReadModel, target: Target, *, plain_first: bool) -> Generator[_Pair]:
+def _open_pair(source: ReadModel, target: Target, *, plain_first: bool) -> Generator[_Pair]:
     """The model opened twice."""
     with ExitStack() as stack:
         opened: dict[bool, Session] = {}
@@ -268,7 +268,7 @@ def _warm_up(pair: _Pair) -> float:
 def _turns(pair: _Pair, gathered: Gathered, count: int) -> None:
     """Does this many runs without profiling, then as many with it."""
     plain, profiled = pair
-    plain.run()  # not counted: it pays for what the other left in the caches
+    plain.run()  # not counted: it pays for the caches that the other session left
     gathered.plain_us += [time_call(plain.run) for _ in range(count)]
     profiled.run()
     for _ in range(count):
@@ -303,7 +303,7 @@ def profile_ops(
 def _result(gathered: Gathered, target: Target, best: dict[str, float]) -> Profile:
     runs = gathered.runs
     times = _times(runs)
-    strangers = _strangers(runs)
+    strangers = _unmatched(runs)
     entry = runs[0].entry
     own = sum(one.us for (graph, _), one in times.items() if graph == entry)
     total = own + sum(other.us for other in strangers)
@@ -325,8 +325,8 @@ def _note(gathered: Gathered, times: dict[tuple[int, int], "_Time"]) -> str:
     parts = any(op.custom.startswith(f"{LITESMITH}:") for op in gathered.model.main.ops)
     whole = phrase("each CUSTOM {litesmith}:N is some of the model's ops in one program", LITESMITH)
     inner = phrase("the time of an op that calls a graph contains what profiling that graph costs")
-    told = gathered.note, inner if called else "", whole if parts else ""
-    return "; ".join(text for text in told if text)
+    sentences = gathered.note, inner if called else "", whole if parts else ""
+    return "; ".join(text for text in sentences if text)
 
 
 @dataclass
@@ -364,7 +364,7 @@ def _times(runs: Sequence[Run]) -> dict[tuple[int, int], _Time]:
     return found
 
 
-def _strangers(runs: Sequence[Run]) -> list[Unmatched]:
+def _unmatched(runs: Sequence[Run]) -> list[Unmatched]:
     samples: dict[str, list[float]] = defaultdict(lambda: [0.0] * len(runs))
     for number, run in enumerate(runs):
         for part in run.slices:
@@ -381,7 +381,7 @@ def _op_times(
     found: list[OpTime] = []
     for number, graph in enumerate(model.graphs):
         absent = absences(graph, {index for owner, index in times if owner == number})
-        late = late_tensors(graph)  # the work of an op whose sizes are not known is not, either
+        late = late_tensors(graph)  # without known sizes, the work of an op is not known
         for index, op in enumerate(graph.ops):
             outcome = times.get((number, index)) or absent[index]
             share = outcome.us / total_us if outcome.us and total_us else 0.0

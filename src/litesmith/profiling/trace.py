@@ -1,6 +1,7 @@
 """Traces: slices on tracks, as a file for the Perfetto UI and Chrome's tracing page.
 
-The application's own work is on the model's timeline: the bug may be outside the model.
+Spans of the application lie on the same timeline as the model's ops, because the time may be lost
+outside the model.
 """
 
 import json
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 # Clocks that differ by less than this are the same clock: a run takes a while to begin.
 _SAME_CLOCK_NS = 1_000_000
-_PROCESS, _SEQUENCE = 1, 1  # numbers that a trace wants; there is one process, one writer
+_PROCESS, _SEQUENCE = 1, 1  # ids that a trace requires; there is one process and one writer
 PERFETTO, CHROME = "Perfetto trace", "Chrome trace-event JSON"
 
 
@@ -88,8 +89,8 @@ def clock_offset_ns() -> int:
             session.start_profile()
             start = perf_counter_ns()
             session.run()
-            told = [m.start_us for m in moments(session.stop_profile()) if m.start_us]
-            differences.append(1000 * min(told, default=start // 1000) - start)
+            starts = [m.start_us for m in moments(session.stop_profile()) if m.start_us]
+            differences.append(1000 * min(starts, default=start // 1000) - start)
     least = min(differences, key=abs)  # it has the least delay in it
     return 0 if abs(least) < _SAME_CLOCK_NS else least
 
@@ -112,9 +113,9 @@ def _chrome(pieces: Sequence[Piece]) -> dict[str, object]:
 def _perfetto(pieces: Sequence[Piece]) -> Iterator[bytes]:
     """The trace packet by packet; each is a field of the message Trace, so they simply follow."""
     for number, (track, own) in enumerate(groupby(pieces, key=lambda piece: piece.track), 1):
-        yield _wrapped(_track_packet(number, track, is_first=number == 1))
+        yield _wrap(_track_packet(number, track, is_first=number == 1))
         for piece, is_begin in _begins_and_ends(list(own)):
-            yield _wrapped(_slice_packet(number, piece, is_begin=is_begin))
+            yield _wrap(_slice_packet(number, piece, is_begin=is_begin))
 
 
 def _begins_and_ends(pieces: Sequence[Piece]) -> Iterator[tuple[Piece, bool]]:
@@ -129,7 +130,7 @@ def _begins_and_ends(pieces: Sequence[Piece]) -> Iterator[tuple[Piece, bool]]:
         yield open_pieces.pop(), False
 
 
-def _wrapped(packet: "TracePacket") -> bytes:
+def _wrap(packet: "TracePacket") -> bytes:
     from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
 
     trace = Trace()
@@ -170,7 +171,7 @@ def _slice_packet(number: int, piece: Piece, *, is_begin: bool) -> "TracePacket"
     return packet
 
 
-# A recording that nobody ends must not fill the memory.
+# The limit of a recording, so that one that never ends does not fill the memory.
 _MOST_SPANS = 100_000
 
 
@@ -202,7 +203,7 @@ _active_lock = threading.Lock()
 
 @contextmanager
 def span(name: str) -> Generator[None]:
-    """Puts what happens inside into the recording that is on, if one is; also a decorator.
+    """Records the time spent inside the block, if a recording is on; also a decorator.
 
     >>> with litesmith.span("decode"):
     ...     image = np.load("val.npz")["x"][0]
@@ -223,18 +224,19 @@ def span(name: str) -> Generator[None]:
 
 @contextmanager
 def record(path: str | os.PathLike[str], *sessions: Session) -> Generator[Recording]:
-    """Writes a trace of the spans inside it and of the runs of sessions opened with `profile=True`.
+    """Writes a trace of the spans inside the block and of the runs of sessions opened with
+    `profile=True`.
 
     >>> with litesmith.Session("model.tflite", profile=True) as session:
     ...     with litesmith.record("run.json", session):
-    ...         with litesmith.span("decode"):
-    ...             session.inputs["image"][...] = 0.5
-    ...         session.run()
+    ...     with litesmith.span("decode"):
+    ...     session.inputs["image"][...] = 0.5
+    ...     session.run()
 
     Spans are on Python's `perf_counter` clock. The runtime's times are moved to it by an offset
     that is measured; on Linux it is 0, because both read the same clock.
     """
-    refuse_unwritable(Path(path))  # before the work, not after it
+    refuse_unwritable(Path(path))  # fails before the work, not after it
     recording = Recording()
     for session in sessions:
         session.start_profile()

@@ -25,7 +25,7 @@ import zstandard
 from litesmith.accuracy.evaluate import Evaluation, evaluate_all
 from litesmith.accuracy.metrics import metric_named
 from litesmith.accuracy.paired import Groups
-from litesmith.anatomy.anonymous import anonymous
+from litesmith.anatomy.anonymous import anonymize
 from litesmith.anatomy.footprint import op_macs
 from litesmith.data.sample_splits import row_groups
 from litesmith.data.samples import Data
@@ -302,7 +302,7 @@ def least_peak_bytes(model: str | os.PathLike[str], target: Target, enough: floa
 
 def pack_workload(model: Model) -> str:
     """Packs the graph, with random constants of the same range that soon repeat."""
-    content = to_bytes(_with_repeated_weights(anonymous(model, keep_custom_options=True)))
+    content = to_bytes(_with_repeated_weights(anonymize(model, keep_custom_options=True)))
     squeezed = zstandard.ZstdCompressor(level=_LEVEL).compress(content)
     return base64.b64encode(squeezed).decode()
 

@@ -71,14 +71,14 @@ def mixed_cores(target: object) -> str:
     """Says which cores a target's threads may land on, where that is unclear; "" elsewhere."""
     if not can_pin():
         return ""
-    told = describe_cores(core_kinds(), frozenset(os.sched_getaffinity(0)))
-    if not told:
+    core_kinds_in_words = describe_cores(core_kinds(), frozenset(os.sched_getaffinity(0)))
+    if not core_kinds_in_words:
         return ""
     return phrase(
         "{target} may run on any of {kinds} cores, the fastest kind first, and its times with "
         "them; {cores} chooses",
         target,
-        told,
+        core_kinds_in_words,
         argument("cores", BIG),
     )
 

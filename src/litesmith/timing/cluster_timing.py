@@ -1,5 +1,6 @@
-"""Times from the devices of a cluster: a whole group takes turns on one device, which runs nothing
-else."""
+"""Times from the devices of a Ray cluster: a whole group takes turns on one device, which runs
+nothing else.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -28,7 +29,8 @@ class Timed(NamedTuple):
 
 def machine_of(engine: Engine | None, target: Target | Address | None) -> str:
     """The machine that provides the times, without facts that change from minute to minute; raises
-    where the cluster has none. Targets that a cluster cannot run are timed or compiled from here.
+    where the cluster has none. Targets that a cluster cannot run are timed or compiled by this
+    machine.
     """
     if engine is None or not isinstance(target, Target):
         return machine_here()
@@ -52,8 +54,8 @@ def measure_on(
     contents = [send_model(engine, sources[key], key) for key in keys]
     bare = [replace(one, source="") for one in group]
     words = phrase("timing {fromkeys}", ", ".join(dict.fromkeys(one.name for one in group)))
-    asked = (bare, rule, memory, keys)
-    found = engine.alone(words, _measured_there, asked, *contents, models=tuple(keys))
+    rule_for_device = (bare, rule, memory, keys)
+    found = engine.alone(words, _measure_on_device, rule_for_device, *contents, models=tuple(keys))
     named = {(one.name, str(one.target)): one for one in group}
     results = tuple(
         replace(own, contender=named[own.model, own.target]) for own in found.bench.results
@@ -61,7 +63,7 @@ def measure_on(
     return found._replace(bench=replace(found.bench, results=results))
 
 
-def _measured_there(
+def _measure_on_device(
     asked: tuple[list[Contender], Rule, bool, list[str]], *contents: Content
 ) -> Timed:
     bare, rule, memory, keys = asked
@@ -88,8 +90,8 @@ def run_alone(
         return work(source, *more)
     key = source_digest(source)
     content = send_model(engine, source, key)
-    return engine.alone(what, _opened_there, work, more, content, models=(key,))
+    return engine.alone(what, _open_on_device, work, more, content, models=(key,))
 
 
-def _opened_there(work: Callable[..., T], more: tuple[object, ...], content: Content) -> T:
+def _open_on_device(work: Callable[..., T], more: tuple[object, ...], content: Content) -> T:
     return work(content.data, *more)

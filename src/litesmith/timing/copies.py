@@ -25,7 +25,7 @@ from litesmith.timing.statistics import Row
 
 _SECONDS = 2.0
 _LEAST_ROUNDS = 6
-_PATIENCE = 120.0  # seconds that the rounds may take longer than asked
+_PATIENCE = 120.0  # seconds by which the rounds may exceed the limit
 _TARGET = Target()
 
 Deed = Callable[[], object]
@@ -85,16 +85,16 @@ def time_copies(
     """
     if target.kind != "cpu" or target.kernels != "xnnpack":
         raise BadInput("target {target}: copies are measured on cpu:THREADS", target)
-    told = ask(
+    rows = ask(
         "litesmith.timing.copies", path, str(target), str(seconds), seconds=seconds + _PATIENCE
     )
-    return tuple(Copies(*values) for values in cast(list[_Values], told))
+    return tuple(Copies(*values) for values in cast(list[_Values], rows))
 
 
 def _all_ways(path: str, target: str, seconds: str) -> list[tuple[object, ...]]:
     with Session(path, target) as session:
         values = random_inputs(session.graph, session.runner)
-        session.run()  # what falls back to the interpreter does it here
+        session.run()  # a model that falls back to the interpreter does so here
         ways: dict[str, Way] = {}
         skipped: list[Copies] = []
         for name, open_way in _WAYS.items():
@@ -122,7 +122,7 @@ def _in_turns(ways: dict[str, Way], seconds: float) -> list[Copies]:
 
 
 class _Skipped(Exception):
-    """A way that does not work for this model."""
+    """Raised by a way that does not work for this model."""
 
 
 def _cause(error: Exception) -> str:
@@ -144,7 +144,7 @@ def _classic(path: str, session: Session, values: list[Array]) -> Way:
     inputs = [detail["index"] for detail in details]
     outputs = [detail["index"] for detail in interpreter.get_output_details()]
     wanted = [(d["name"], tuple(d["shape"]), np.dtype(d["dtype"])) for d in details]
-    by_place = _matched(wanted, values)
+    by_place = _match_order(wanted, values)
 
     def feed() -> None:
         for index, value in zip(inputs, by_place, strict=True):
@@ -162,7 +162,7 @@ def _classic(path: str, session: Session, values: list[Array]) -> Way:
     return Way(feed, interpreter.invoke, read, copied)
 
 
-def _matched(
+def _match_order(
     wanted: Sequence[tuple[str, tuple[int, ...], np.dtype[np.generic]]], values: list[Array]
 ) -> list[Array]:
     """The values in the interpreter's order, which a signature may change."""
@@ -204,7 +204,7 @@ def _buffers(path: str, session: Session, values: list[Array]) -> Way:
     return Way(feed, run, read, copied)
 
 
-def _assigned(path: str, session: Session, values: list[Array]) -> Way:
+def _assign(path: str, session: Session, values: list[Array]) -> Way:
     def feed() -> None:
         for port, value in zip(session.runner.inputs, values, strict=True):
             port.array[...] = value
@@ -239,7 +239,7 @@ def _hidden_bytes(session: Session) -> int:
 _WAYS: dict[str, Callable[[str, Session, list[Array]], Way]] = {
     "set_tensor / get_tensor": _classic,
     "TensorBuffer write / read": _buffers,
-    "view, input assigned": _assigned,
+    "view, input assigned": _assign,
     "view, input made in place": _in_place,
 }
 

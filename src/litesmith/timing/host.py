@@ -35,21 +35,23 @@ _WHOLE_CLOCK = 0.95
 # Other programs disturb measurements when they use more than this share of the cores' time.
 _BUSY = 0.1
 
-# How long the machine is observed, and how long the observation stays valid: a command that
+# How long the machine is observed, and how long the observation stays valid, so that a command that
 # measures ten times in a row observes once.
 LOOK_SECONDS, _LOOK_STANDS_SECONDS = 0.2, 5.0
 
 
 @dataclass(frozen=True)
 class Host:
-    """The facts without which a time means nothing; "" and 0 stand for what the system does not
-    report."""
+    """The facts about the machine without which a time means nothing; "" and 0 stand for what the
+    system does not report.
+    """
 
     cpu: str
     cores: int
     governor: str
     load: float  # processes that want to run, over the last minute
-    busy: float  # the share of the cores' time that went elsewhere, shortly before the measurement
+    # the share of the cores' time used by other programs, shortly before the measurement
+    busy: float
     memory_bytes: int
     system: str
     python: str
@@ -165,7 +167,7 @@ def energy_joules() -> float | None:
 def _runtime() -> str:
     try:
         return f"{WHEEL} {installed_version()}"
-    except CannotRun:  # the target numpy does without
+    except CannotRun:  # the target `numpy` works without the runtime
         return ""
 
 

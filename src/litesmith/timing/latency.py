@@ -406,7 +406,7 @@ def measure(
 
 
 def with_advice(done: Bench) -> Bench:
-    """Adds a warning to the bench where the machine was too busy to tell."""
+    """Adds a warning to the bench where the machine was too busy for a verdict."""
     if all(one.ratio.verdict != UNCLEAR for one in done.comparisons):
         return done
     return replace(done, warnings=(*done.warnings, busy_advice()))

@@ -17,7 +17,7 @@ from litesmith.timing.host import energy_joules
 
 _WINDOW_SECONDS = 0.004
 _MOST_WARM_UP_SECONDS = 1.0
-_STEADY = 0.98  # a window that is less than 2 % faster than the best so far ends the warm-up
+_STEADY = 0.98  # the warm-up ends with a window that is less than 2 % faster than the best so far
 
 # The least number of runs on a phone, where starting the program takes longer.
 _LEAST_ON_A_PHONE = 20
@@ -31,7 +31,7 @@ class Taken(NamedTuple):
     joules: float | None
 
 
-class Seat(Protocol):
+class LoadedModel(Protocol):
     """A loaded and warmed-up model, ready for its turns."""
 
     create_us: float
@@ -43,7 +43,7 @@ class Seat(Protocol):
     def close(self) -> None: ...
 
 
-def run_seconds(seat: Seat) -> float:
+def run_seconds(seat: LoadedModel) -> float:
     """The approximate time of a run, from the end of the warm-up."""
     return median(seat.warmup_us[-5:] or [seat.first_us]) / 1e6
 
@@ -105,13 +105,15 @@ class _OnPhone:
 
     def __init__(self, phone: adb.Phone, source: str | bytes, target: Target) -> None:
         self._phone, self._source, self._target = phone, source, target
-        told = phone.benchmark(source, target, runs=_LEAST_ON_A_PHONE)
-        self.create_us, self.first_us, self.note = told.create_us, told.first_us, told.note
-        self.warmup_us = [told.typical_us]
+        report = phone.benchmark(source, target, runs=_LEAST_ON_A_PHONE)
+        self.create_us, self.first_us, self.note = report.create_us, report.first_us, report.note
+        self.warmup_us = [report.typical_us]
 
     def take(self, runs: int, settle: bool) -> Taken:
-        told = self._phone.benchmark(self._source, self._target, runs=max(runs, _LEAST_ON_A_PHONE))
-        return Taken((told.typical_us,), nan, None)
+        report = self._phone.benchmark(
+            self._source, self._target, runs=max(runs, _LEAST_ON_A_PHONE)
+        )
+        return Taken((report.typical_us,), nan, None)
 
     def close(self) -> None:
         """Nothing stays open."""
@@ -133,11 +135,14 @@ class Devices:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def seat(self, source: str | bytes, place: Target | Address, warmup_runs: int | None) -> Seat:
+    def load(
+        self, source: str | bytes, place: Target | Address, warmup_runs: int | None
+    ) -> LoadedModel:
         """Loads a model where it is to run."""
         if isinstance(place, Target):
             known = source if isinstance(source, str) else id(source)
-            if known not in self._read:  # the runtime loads it anew each time, and that is timed
+            # the runtime loads the model anew each time, and that is timed
+            if known not in self._read:
                 self._read[known] = source, read_once(source)
             return _Here(self._read[known][1], place, warmup_runs)
         key = f"{place.device} {place.program}"

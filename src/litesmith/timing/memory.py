@@ -26,8 +26,8 @@ def peak_bytes(source: str | os.PathLike[str] | bytes | memoryview, target: Targ
     if isinstance(source, bytes | memoryview):
         with temporary_file(source) as path:
             return peak_bytes(path, target)
-    told = ask("litesmith.timing.memory", source, str(target), seconds=_SECONDS)
-    return told if isinstance(told, int) else None
+    answer = ask("litesmith.timing.memory", source, str(target), seconds=_SECONDS)
+    return answer if isinstance(answer, int) else None
 
 
 def _run(source: str | bytes, target: str) -> None:

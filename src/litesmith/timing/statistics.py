@@ -23,8 +23,8 @@ SAME: str = phrase("no difference seen")
 UNKNOWN = phrase("too few runs to tell")
 UNCLEAR: str = phrase("unclear: the machine was busy")
 
-# A machine was too busy to tell where the ends of an interval differ by a larger factor than the
-# first, or where a model, even in its calmest turns, waited for a core for more than the second as
+# A machine was too busy for a verdict where the ends of an interval differ by more than the first
+# factor, or where a model, even in its calmest turns, waited for a core for more than the second as
 # a share of its time.
 _WIDE, _WAITED = 1.25, 0.1
 
@@ -61,8 +61,9 @@ def judge(low: float | None, high: float | None) -> str:
 
 
 def speed_words(ratio: float, low: float | None, high: float | None, verdict: str) -> str:
-    """The speed of b in words, as in `2.31 × faster`, from time of b / time of a; nothing is
-    claimed beyond the interval."""
+    """The speed of b in words, as in `2.31 × faster`, from time of b / time of a; no speed is
+    claimed inside the margin.
+    """
     verdict = verdict or judge(low, high)
     if verdict == FASTER:
         return factor_text(1 / ratio, phrase("faster"))
@@ -96,7 +97,8 @@ class Ratio:
     Within a block a and b take turns, so that a disturbance of both cancels; between blocks both
     are loaded anew, so that a lucky place in memory shows as spread, not as a difference.
 
-    us       the times of a and of b, where they come from the same turns; the ratio is theirs
+    us       the times of a and of b, where they come from the same turns; the ratio is then their
+             quotient
     is_busy  True where the machine was too busy to tell
     """
 
@@ -115,7 +117,7 @@ class Ratio:
     @property
     def interval(self) -> Interval:
         """The 95 % interval of the ratio; infinite where there are fewer than six blocks."""
-        return _around(self.value, self.blocks)
+        return _interval_around(self.value, self.blocks)
 
     @property
     def verdict(self) -> str:
@@ -136,7 +138,7 @@ class Ratio:
         return times_words(*(self.us or (None, None)))
 
 
-def _around(value: float, blocks: Sequence[float]) -> Interval:
+def _interval_around(value: float, blocks: Sequence[float]) -> Interval:
     """The interval of the blocks' median, extended to include the value."""
     low, high = median_interval(blocks)
     return min(max(low, 0.0), value), max(high, value)
@@ -144,7 +146,7 @@ def _around(value: float, blocks: Sequence[float]) -> Interval:
 
 @dataclass(frozen=True)
 class TurnTimes:
-    """The times of all contenders of one interleaved run. Every statement about them comes from
+    """The times of all contenders of one interleaved run. Every statement about them is computed
     here, so that no two numbers of a run disagree: all are from the same turns.
 
     blocks  microseconds of each contender in each block
@@ -171,7 +173,7 @@ class TurnTimes:
     def interval_us(self, place: int) -> Interval:
         """The 95 % interval of the usual time, over blocks: the runs of one block are not
         independent."""
-        return _around(self.us(place), self.blocks[place])
+        return _interval_around(self.us(place), self.blocks[place])
 
     def ratio(self, a: int, b: int) -> Ratio:
         """Time of the contender at b / time of the contender at a."""

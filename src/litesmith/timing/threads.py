@@ -53,8 +53,9 @@ def sweep(model: Source, rule: Rule = _RULE, progress: Progress = silent) -> tup
 
 @contextmanager
 def competing_load(count: int) -> Generator[tuple[int, ...]]:
-    """Starts this many spinning processes and yields their ids; they end with the block, however it
-    ends."""
+    """Starts this many spinning processes and yields their ids; they end with the block, even by an
+    error.
+    """
     children: list[subprocess.Popen[bytes]] = []
     try:
         for _ in range(count):
@@ -75,7 +76,8 @@ def competing_load(count: int) -> Generator[tuple[int, ...]]:
 
 def _situation(bench: Bench, competitors: int) -> Situation:
     """Recommends a thread count: alone, by the usual time; beside other programs, by the slow runs,
-    which are the ones that hurt."""
+    which matter there.
+    """
     rank = 95 if competitors else 50
     best = bench.results[0]
     for result in bench.results[1:]:
@@ -87,16 +89,16 @@ def _situation(bench: Bench, competitors: int) -> Situation:
 
 def _reasons(results: Sequence[Result], best: Result, rank: int) -> tuple[str, ...]:
     first, more = results[0], [r for r in results if _threads(r) > _threads(best)]
-    said: list[str] = []
+    reasons: list[str] = []
     if best is first:
-        said.append(
+        reasons.append(
             phrase("one thread takes {time} (p{rank})", time_text(best.percentile_us(rank)), rank)
         )
-        said[0] += _beside(best, more, rank)
+        reasons[0] += _beside(best, more, rank)
     else:
         gain = ratio(first, best, rank)
         cost = best.cpu_us / first.cpu_us if first.cpu_us else 1.0
-        said.append(
+        reasons.append(
             phrase(
                 "{threads} threads are {speed} than one (p{rank}), and take {cost}",
                 _threads(best),
@@ -108,12 +110,12 @@ def _reasons(results: Sequence[Result], best: Result, rank: int) -> tuple[str, .
     for result in more:
         loss = ratio(best, result, rank)
         if loss.verdict == SLOWER:
-            said.append(
+            reasons.append(
                 phrase(
                     "{threads} threads lose: {speed} (p{rank})", _threads(result), loss.words, rank
                 )
             )
-    return tuple(said)
+    return tuple(reasons)
 
 
 def _beside(best: Result, more: Sequence[Result], rank: int) -> str:

@@ -1,4 +1,4 @@
-"""Contenders take turns, so that a disturbance slows all of them.
+"""Lets contenders take turns, so that a disturbance slows all of them.
 
 Times of two separate runs differ by load, clock and luck. Comparing models with themselves taught
 the following:
@@ -10,7 +10,7 @@ the following:
   order, which cancels the cost of coming second.
 * The first run of a turn is not counted: it pays for what the others left in the caches.
 * Only the calmer half of a load's rounds counts, the same rounds for all contenders: during the
-  others another program may have had the core.
+  other half another program may have had the core.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,13 +25,13 @@ import numpy as np
 from litesmith.run.core.target import Target
 from litesmith.run.devices.address import Address
 from litesmith.timing.clock import pause_collection
-from litesmith.timing.loaded_models import Devices, Seat, run_seconds
+from litesmith.timing.loaded_models import Devices, LoadedModel, run_seconds
 from litesmith.timing.statistics import TurnTimes
 
 _TURN_SECONDS = 0.003
 _MOST_RUNS_A_TURN = 64
 _MOST_SAMPLES_A_LOAD = 1000
-_SETTLING_SECONDS = 0.02  # a run longer than this hides what the caches lost
+_SETTLING_SECONDS = 0.02  # in a longer run, the cost of cold caches is negligible
 
 
 @dataclass(frozen=True)
@@ -99,10 +99,10 @@ def one_load(
     devices = devices or Devices()
     start = perf_counter_ns()
     with ExitStack() as stack, pause_collection():
-        seats: dict[int, Seat] = {}
+        seats: dict[int, LoadedModel] = {}
         for place in order:
             one = contenders[place]
-            seats[place] = devices.seat(one.source, one.target, quota.warmup_runs)
+            seats[place] = devices.load(one.source, one.target, quota.warmup_runs)
             stack.callback(seats[place].close)
         spent = (perf_counter_ns() - start) / 1e9
         row = [seats[place] for place in range(len(contenders))]
@@ -114,7 +114,7 @@ def one_load(
 
 
 def _play(
-    seats: Sequence[Seat], quota: Quota, spent: float, random: np.random.Generator
+    seats: Sequence[LoadedModel], quota: Quota, spent: float, random: np.random.Generator
 ) -> list[list[Turn]]:
     """Plays rounds of turns until the quota is filled; returns the turns of each contender."""
     seconds = [run_seconds(seat) for seat in seats]
@@ -171,7 +171,9 @@ def times_of(contenders: Sequence[Contender], loads: Loads) -> TurnTimes:
         for place in range(len(contenders))
     )
     waited = tuple(
-        _waited(one, [own[place].turns[n] for own, ns in zip(loads, calm, strict=True) for n in ns])
+        _waiting_share(
+            one, [own[place].turns[n] for own, ns in zip(loads, calm, strict=True) for n in ns]
+        )
         for place, one in enumerate(contenders)
     )
     return TurnTimes(blocks, waited)
@@ -197,12 +199,12 @@ def _log_time(turns: Sequence[Turn], rounds: Sequence[int]) -> float:
     return fmean(means)
 
 
-def _waited(contender: Contender, turns: Sequence[Turn]) -> float:
+def _waiting_share(contender: Contender, turns: Sequence[Turn]) -> float:
     """The share of a model's measured time during which it had no core; 0 where the clock is too
     coarse to tell, or on an accelerator, where a program waits anyway."""
     place = contender.target
     kind = place.kind if isinstance(place, Target) else place.target.kind
     if kind != "cpu" or not all(isfinite(turn.cpu_us) and turn.cpu_us > 0 for turn in turns):
         return 0.0
-    told = sum(median(turn.times_us) for turn in turns)
-    return max(0.0, 1 - sum(turn.cpu_us for turn in turns) / told)
+    measured_us = sum(median(turn.times_us) for turn in turns)
+    return max(0.0, 1 - sum(turn.cpu_us for turn in turns) / measured_us)

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from litesmith._version import VERSION
-from litesmith.accuracy.metrics import chosen_metric
+from litesmith.accuracy.metrics import choose_metric
 from litesmith.data.samples import Data
 from litesmith.errors import BadInput, CannotApply
 from litesmith.ir.types import Array, Model
@@ -178,9 +178,9 @@ def _usable_labels(
         return None, ()
     if first.label.dtype.kind not in "iub" or first.label.size != len(first.label):
         return None, (phrase("labels that are no classes are left out; the original is followed"),)
-    metric, _ = chosen_metric(model, data, first, "auto", has_reference=True)
+    metric, _ = choose_metric(model, data, first, "auto", has_reference=True)
     if metric != "top1":
-        chosen_metric(model, data, first, "top1", has_reference=True)  # says what is wrong
+        choose_metric(model, data, first, "top1", has_reference=True)  # says what is wrong
     place = scores_place(model.main, len(first.label)) if metric == "top1" else None
     if place is None:
         return None, (phrase("the labels fit no output of scores; the original is followed"),)

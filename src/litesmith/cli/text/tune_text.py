@@ -134,7 +134,7 @@ def _cells(
 ) -> tuple[str, str, str | Text, str]:
     accuracy, size, speed = record.accuracy, record.cost(kind), record.latency
     if summary is not None:
-        speed = summary.told_speed(record.name, speed)
+        speed = summary.stated_speed(record.name, speed)
     return (
         _score(accuracy),
         "" if record.name == FLOAT else _difference(accuracy),

@@ -116,7 +116,7 @@ def read_search(folder: Path) -> TuneFolder:
     return TuneFolder(
         summary=known,
         entries=tuple(
-            replace(_with_takers(one, inside), speed=known.told_speed(one.name, one.speed))
+            replace(_with_takers(one, inside), speed=known.stated_speed(one.name, one.speed))
             for one in entries
         ),
         replay=recipe.value.command if recipe.value else "",

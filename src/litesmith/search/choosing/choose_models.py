@@ -108,7 +108,7 @@ def one_target(on: str | Target) -> Target | Address:
 def carry_out(request: ChooseTask, tell: Tell = silent) -> Chosen:
     """Measures, picks and writes; every finished measurement is on disk at once."""
     choosing = Choosing(request, tell)
-    with choosing.folder.held():
+    with choosing.folder.hold():
         try:
             if request.engine is not None and tell is not silent:
                 request.engine.watch(choosing.show_workers)

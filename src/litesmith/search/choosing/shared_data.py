@@ -10,7 +10,7 @@ import numpy as np
 
 from litesmith.accuracy import scoring
 from litesmith.accuracy.chance import at_chance
-from litesmith.accuracy.metrics import chosen_metric, difference_of, metric_named
+from litesmith.accuracy.metrics import choose_metric, difference_of, metric_named
 from litesmith.accuracy.paired import Groups
 from litesmith.data.guess_norm import class_count
 from litesmith.data.preparation import Preparation
@@ -183,7 +183,7 @@ def _metric(candidate: ModelCandidate, data: Data, asked: str) -> str:
             data.source,
         )
     try:
-        return chosen_metric(candidate.model, data, first, asked, has_reference=False)[0]
+        return choose_metric(candidate.model, data, first, asked, has_reference=False)[0]
     except LitesmithError as error:
         raise type(error)(
             phrase("{name}: {error}; {way_out}", candidate.name, error, _WAY_OUT)

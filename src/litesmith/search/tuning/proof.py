@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from litesmith.accuracy.disagreement import disagreements
-from litesmith.accuracy.metrics import chosen_metric, metric_for
+from litesmith.accuracy.metrics import choose_metric, metric_for
 from litesmith.calibration.context import CALIBRATION_SAMPLES
 from litesmith.calibration.quantize_effort import tidying
 from litesmith.data.sample_splits import take_some
@@ -423,7 +423,7 @@ def _disagreements(trials: TuneTrials, path: Path) -> tuple[DisagreementRow, ...
     if data.items.scorer is None or target is None:
         return ()
     few = take_some(data, _COMPARED)
-    name, _ = chosen_metric(
+    name, _ = choose_metric(
         trials.model, few, next(iter(few)), trials.goal.metric, has_reference=True
     )
     return disagreements(path, trials.model, few, metric_for(name, few), target)

@@ -8,7 +8,7 @@ from time import monotonic
 from typing import NamedTuple
 
 from litesmith.accuracy.chance import at_chance
-from litesmith.accuracy.metrics import METRICS, chosen_metric, metric_named
+from litesmith.accuracy.metrics import METRICS, choose_metric, metric_named
 from litesmith.data.sample_splits import independent, items
 from litesmith.data.samples import Data
 from litesmith.errors import BadInput
@@ -207,7 +207,7 @@ class Search:
             raise BadInput(
                 "{path}: holds no search to go on with; leave out --resume", self.folder.path
             )
-        with self.folder.held():
+        with self.folder.hold():
             self._refuse_folder()
             self.trials = TuneTrials(
                 self.folder,
@@ -405,7 +405,7 @@ class Search:
         if first is None:
             raise BadInput("data {source}: there is no sample", data.source)
         if budget.max_drop is None:
-            chosen_metric(self.model, data, first, budget.metric, has_reference=True)
+            choose_metric(self.model, data, first, budget.metric, has_reference=True)
             return budget.metric
         if first.label is None and self.request.metric in ("auto", *METRICS):
             raise BadInput(
@@ -414,7 +414,7 @@ class Search:
                 data.source,
             )
         asked = self.request.metric
-        name, _ = chosen_metric(self.model, data, first, asked, has_reference=False)
+        name, _ = choose_metric(self.model, data, first, asked, has_reference=False)
         metric = metric_named(name)
         budget.max_drop.allowed(1.0, title=metric.title, unit=metric.unit)  # says what does not fit
         if name == "top1" and not self.request.trusted:

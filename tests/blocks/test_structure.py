@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from litesmith.anatomy.inspection import inspect
-from litesmith.blocks.structure import PATTERNS, Structure, made_by, structure_of
+from litesmith.blocks.structure import PATTERNS, Structure, names_by_output, structure_of
 from litesmith.ir.build import Builder
 from tests.zoo import MODELS, noise
 from tests.zoo_blocks import dense, gelu, normalize, transformer, unrolled_gru, unrolled_lstm
@@ -106,7 +106,7 @@ def test_every_model_of_the_zoo_can_be_looked_at(name: str) -> None:
     model = MODELS[name]()
     found = structure_of(model)
     assert set(found.names) <= set(model.main.ops)
-    assert set(made_by(found).values()) <= set(found.names.values())
+    assert set(names_by_output(found).values()) <= set(found.names.values())
 
 
 def test_every_pattern_has_a_sentence_where_it_is_there() -> None:

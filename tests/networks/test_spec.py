@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from litesmith.errors import BadInput
 from litesmith.networks import ROWS, Spec, build, is_name, parse
-from litesmith.networks.layer_builder import rounded
+from litesmith.networks.layer_builder import round_channels
 
 IMAGES = [row.name for row in ROWS if row.shape is None]
 
@@ -101,6 +101,6 @@ def test_arguments_of_build() -> None:
 
 @given(st.floats(0.1, 5000), st.sampled_from([4, 8]))
 def test_channels_are_multiples_near_what_was_asked(channels: float, step: int) -> None:
-    found = rounded(channels, step)
+    found = round_channels(channels, step)
     assert found % step == 0 and found >= step
     assert 0.9 * channels <= found < channels + step

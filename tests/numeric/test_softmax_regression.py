@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litesmith.numeric.softmax_regression import Examples, judged, log_chances, solve
+from litesmith.numeric.softmax_regression import Examples, cross_validate, log_chances, solve
 from tests.draws import draws
 
 
@@ -78,13 +78,13 @@ def test_weights_stand_for_repeated_samples() -> None:
 def test_labels_of_chance_are_told_by_none() -> None:
     random = np.random.default_rng(4)
     noise = Examples(random.normal(0, 1, (90, 60)), random.integers(0, 3, 90), np.ones(90), 3)
-    found = judged(noise, np.arange(90) % 5)
+    found = cross_validate(noise, np.arange(90) % 5)
     assert all(one.accuracy < 0.55 for one in found)
     assert min(one.loss for one in found) > 0.9
 
 
 def test_separable_classes_are_told_and_weaker_strengths_stop() -> None:
-    found = judged(examples(60, 10, 3, 5), np.arange(60) % 5)
+    found = cross_validate(examples(60, 10, 3, 5), np.arange(60) % 5)
     assert max(one.accuracy for one in found) > 0.9
     assert [one.strength for one in found] == sorted((o.strength for o in found), reverse=True)
 

@@ -12,10 +12,10 @@ from litesmith.numeric.sparse import (
     Curve,
     allocate,
     error_curve,
+    fit_curve,
     importance,
     keep_mask,
-    refilled,
-    scaled,
+    refit_under_mask,
     unit_energies,
 )
 from tests.draws import draws
@@ -105,11 +105,11 @@ def test_a_curve_is_what_the_mask_takes(
 
 def test_a_measured_curve_goes_through_what_was_measured() -> None:
     curve = error_curve(rows((4, 4), 0), "1x1")
-    seen = scaled(curve, [(20, 0.5), (40, 3.0)])
+    seen = fit_curve(curve, [(20, 0.5), (40, 3.0)])
     for removed, error in ((20, 0.5), (40, 3.0)):
         assert np.isclose(np.interp(removed, seen.removed, seen.error), error, rtol=0.15)
     assert (np.diff(seen.error) >= 0).all()
-    assert scaled(curve, []) is curve
+    assert fit_curve(curve, []) is curve
 
 
 def convex(seed: int, units: int) -> Curve:
@@ -146,10 +146,12 @@ def test_refilled_weights_do_better_on_their_inputs(seed: int) -> None:
     weights = random.normal(0, 1, (3, 8))
     mask = keep_mask(np.abs(weights), "1x1", 12)
     hessian = np.cov(inputs, rowvar=False, bias=True)
-    better = refilled(weights, mask, hessian, hessian)
+    better = refit_under_mask(weights, mask, hessian, hessian)
     assert ((better != 0) <= mask).all()
     errors = [np.square((weights - w) @ inputs.T).sum() for w in (better, weights * mask)]
     held = 0.05 * np.diagonal(hessian).mean() * 200 * np.square(weights * ~mask).sum()
     assert errors[0] <= errors[1] + held
     full = np.ones_like(mask)
-    np.testing.assert_allclose(refilled(weights, full, hessian, hessian), weights, rtol=1e-6)
+    np.testing.assert_allclose(
+        refit_under_mask(weights, full, hessian, hessian), weights, rtol=1e-6
+    )

@@ -1,4 +1,4 @@
-"""Embeddings: tables that numbers of tokens pick rows from, and tables added for places."""
+"""Embeddings: tables from which token ids pick rows, and tables of positions added to them."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -6,12 +6,12 @@ from typing import NamedTuple
 from litesmith.blocks.wiring import Wiring, data_of
 from litesmith.ir.types import Op, Tensor
 
-# A table has at least so many rows; a pick from fewer is a choice of something else.
+# The fewest rows of a table; a pick from fewer rows is something else.
 _FEWEST_ROWS = 2
 
 
 class Embedding(NamedTuple):
-    """A table, the op that picks its rows, and the op that adds a row for each place."""
+    """A table, the op that picks its rows, and the op that adds a row for each position."""
 
     op: Op
     table: Tensor
@@ -19,11 +19,11 @@ class Embedding(NamedTuple):
 
 
 def embeddings(wiring: Wiring) -> Iterator[Embedding]:
-    """Every pick of rows by computed numbers from a constant table of two axes."""
+    """Finds every op that picks rows of a constant table of two axes by computed indices."""
     for op in wiring.graph.ops:
         table = _table(wiring, op)
         if table is not None:
-            yield Embedding(op, table, _places(wiring, op))
+            yield Embedding(op, table, _position_sum(wiring, op))
 
 
 def _table(wiring: Wiring, op: Op) -> Tensor | None:
@@ -42,8 +42,8 @@ def _table(wiring: Wiring, op: Op) -> Tensor | None:
     return source if axis == 0 and source.shape[0] >= _FEWEST_ROWS else None
 
 
-def _places(wiring: Wiring, op: Op) -> Op | None:
-    """The sum of rows and a constant of as many rows as there are tokens."""
+def _position_sum(wiring: Wiring, op: Op) -> Op | None:
+    """The op that adds to the rows a constant with one row per token."""
     for user in wiring.users(op.outputs[0], ("MUL",)):
         constants = [t for t in user.inputs if t is not None and t.is_const]
         if user.kind == "ADD" and len(data_of(user)) == 1 and constants:

@@ -1,4 +1,4 @@
-"""Feed-forward blocks: a layer, an activation, a layer back to the width it began with."""
+"""Feed-forward blocks: a layer, an activation, and a layer back to the original width."""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -14,9 +14,9 @@ _GATING = frozenset({"MUL"})
 class FeedForward(NamedTuple):
     """One feed-forward block.
 
-    up     the layers that read what the block is given: one, or two where one gates the other
+    up     the layers that read the block's input: one, or two where one gates the other
     down   the layer that writes its output
-    inner  the ops between, which the activation is made of
+    inner  the ops of the activation between them
     """
 
     up: tuple[Op, ...]
@@ -25,18 +25,20 @@ class FeedForward(NamedTuple):
 
     @property
     def widths(self) -> tuple[int, int]:
-        """Channels outside and inside."""
+        """The channels outside and inside the block."""
         weight = self.down.inputs[1]
         assert weight is not None
         return _width(self.down.outputs[0]), _width(weight)
 
 
 def feed_forwards(wiring: Wiring, found: Mapping[Tensor, Activation]) -> Iterator[FeedForward]:
-    """Every feed-forward block, found by its last layer; `found` has the activations by output."""
+    """Finds every feed-forward block by its last layer; `found` holds the activations by their
+    outputs.
+    """
     for down in wiring.graph.ops:
         if not is_weighted(down):
             continue
-        up, inner = _before(wiring, down.inputs[0], found)
+        up, inner = _layers_before(wiring, down.inputs[0], found)
         sources = {wiring.origin(op.inputs[0]) for op in up}
         widths = {_width(source) for source in sources}
         if not up or len(sources) != 1 or widths != {_width(down.outputs[0])}:
@@ -46,10 +48,12 @@ def feed_forwards(wiring: Wiring, found: Mapping[Tensor, Activation]) -> Iterato
             yield FeedForward(tuple(up), down, tuple(inner))
 
 
-def _before(
+def _layers_before(
     wiring: Wiring, tensor: Tensor | None, found: Mapping[Tensor, Activation]
 ) -> tuple[list[Op], list[Op]]:
-    """The layers whose results a tensor is made of by activations and gates, and these."""
+    """The layers from which activations and gates compute a tensor, and the ops of these
+    activations and gates.
+    """
     op = wiring.maker(tensor)
     if op is None:
         return [], []
@@ -57,14 +61,14 @@ def _before(
         return [op], []
     curve = found.get(op.outputs[0])
     if curve is not None:
-        layers, inner = _before(wiring, curve.source, found)
+        layers, inner = _layers_before(wiring, curve.source, found)
         return layers, [*inner, *curve.ops]
     if OPS[op.kind].clamps is not None or op.kind in ("ELU", "HARD_SWISH", "LEAKY_RELU", "TANH"):
-        layers, inner = _before(wiring, op.inputs[0], found)
+        layers, inner = _layers_before(wiring, op.inputs[0], found)
         return layers, [*inner, op]
     if op.kind not in _GATING or len(data_of(op)) != 2:
         return [], []
-    sides = [_before(wiring, one, found) for one in data_of(op)]
+    sides = [_layers_before(wiring, one, found) for one in data_of(op)]
     if not all(layers for layers, _ in sides) or not any(inner for _, inner in sides):
         return [], []
     layers = list(dict.fromkeys(layer for side, _ in sides for layer in side))
@@ -80,7 +84,8 @@ def _fuses(op: Op) -> bool:
 
 
 def _is_added(wiring: Wiring, op: Op) -> bool:
-    """True where a layer's result is added to something computed: the block stands beside a
-    shortcut, as in every transformer."""
+    """True where a layer's result is added to something computed: then the block has a shortcut, as
+    in every transformer.
+    """
     users = wiring.users(op.outputs[0], ("ADD", "MUL"))
     return any(user.kind == "ADD" and len(data_of(user)) == 2 for user in users)

@@ -1,4 +1,4 @@
-"""Activations that exporters leave in pieces: GELU by a tanh or a logistic, SiLU."""
+"""Activations that exporters write as several ops: GELU by a tanh or a logistic, SiLU."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from litesmith.ir.types import Op, Tensor
 # The factor of the cube in GELU by a tanh, and that of the argument in GELU by a logistic.
 _CUBE, _LOGISTIC = 0.044715, 1.702
 
-# A GELU has no more pieces than this.
+# The most ops of a GELU.
 _MOST = 16
 
 
@@ -17,7 +17,7 @@ class Activation(NamedTuple):
     """An activation of one tensor.
 
     name  GELU or SILU
-    ops   its pieces, in order; one where it is whole
+    ops   its ops, in order; a single one where the format has the activation
     """
 
     name: str
@@ -27,19 +27,20 @@ class Activation(NamedTuple):
 
 
 def activations(wiring: Wiring) -> Iterator[Activation]:
-    """Every GELU, whole or in pieces, and every SiLU."""
+    """Finds every GELU, as one op or several, and every SiLU."""
     for op in wiring.graph.ops:
         if op.kind == "GELU" and op.inputs[0] is not None:
             yield Activation("GELU", op.inputs[0], op.outputs[0], (op,))
         elif op.kind in ("TANH", "LOGISTIC"):
-            found = _in_pieces(wiring, op)
+            found = _around_curve(wiring, op)
             if found is not None:
                 yield found
 
 
-def _in_pieces(wiring: Wiring, curve: Op) -> Activation | None:
-    """The activation that a tanh or a logistic is the heart of: the nearest tensor before it that
-    its result is multiplied with."""
+def _around_curve(wiring: Wiring, curve: Op) -> Activation | None:
+    """The activation around a tanh or a logistic; its source is the nearest earlier tensor with
+    which the result is multiplied.
+    """
     tensor = curve.inputs[0]
     for _ in range(_MOST):
         if tensor is None or tensor.is_const:

@@ -1,4 +1,4 @@
-"""Layer normalization in pieces: the mean taken off, the power brought to 1, a gain and a bias."""
+"""Layer normalization written as several ops: centring, scaling to power 1, a gain and a bias."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -10,10 +10,10 @@ from litesmith.ir.types import Op, Tensor
 class Normalization(NamedTuple):
     """One normalization over the last axis.
 
-    source    what is normalized
-    output    what comes of it, after gain and bias
-    ops       its pieces, in order
-    centres   False where the mean is not taken off: the power alone is brought to 1
+    source    the tensor that is normalized
+    output    the result, after gain and bias
+    ops       its ops, in order
+    centres   False where the mean is not subtracted: only the power is scaled to 1
     """
 
     source: Tensor
@@ -23,18 +23,19 @@ class Normalization(NamedTuple):
 
 
 def normalizations(wiring: Wiring) -> Iterator[Normalization]:
-    """Every normalization, found by the root of a mean of squares."""
+    """Finds every normalization by the root of a mean of squares."""
     for op in wiring.graph.ops:
         squares = _mean_of_squares(wiring, op) if op.kind in ("RSQRT", "SQRT", "POW") else None
         if squares is not None:
-            found = _whole(wiring, op, *squares)
+            found = _normalization_around(wiring, op, *squares)
             if found is not None:
                 yield found
 
 
 def _mean_of_squares(wiring: Wiring, root: Op) -> tuple[Op, Tensor, Tensor | None] | None:
-    """The mean that a root is taken of, what is squared for it, and its own mean where that is
-    taken off within the square."""
+    """The mean under a root, the tensor that is squared for it, and the mean of that tensor where
+    it is subtracted before squaring.
+    """
     mean = wiring.maker(root.inputs[0], ("ADD", "MAXIMUM"))
     if mean is None or mean.kind != "MEAN" or not over_last(mean):
         return None
@@ -50,7 +51,7 @@ def _mean_of_squares(wiring: Wiring, root: Op) -> tuple[Op, Tensor, Tensor | Non
     return (mean, given[0], None) if is_square and given and given[0] is not None else None
 
 
-def _whole(
+def _normalization_around(
     wiring: Wiring, root: Op, mean: Op, squared: Tensor, own: Tensor | None
 ) -> Normalization | None:
     """The normalization around a root."""
@@ -70,7 +71,7 @@ def _whole(
 
 
 def _inside(wiring: Wiring, source: Tensor, root: Op) -> tuple[Op, ...]:
-    """All that is computed from the source and constants alone, with means over the last axis."""
+    """The ops that compute with the source and constants alone, with means over the last axis."""
     known, found = {source}, list[Op]()
     has_root = False
     for op in wiring.graph.ops:
@@ -88,6 +89,6 @@ def _inside(wiring: Wiring, source: Tensor, root: Op) -> tuple[Op, ...]:
 
 
 def _leaves(wiring: Wiring, op: Op) -> bool:
-    """True where nothing elementwise reads what an op writes."""
+    """True where no elementwise op reads an op's output."""
     readers = [reader for made in op.outputs for reader in wiring.readers.get(made, ())]
     return not any(reader.kind in ELEMENTWISE or reader.kind == "MEAN" for reader in readers)

@@ -1,4 +1,6 @@
-"""What one graph is built of, and names of its ops by it: "block 3, feed-forward output"."""
+"""The patterns that one graph is built of, and names of ops by them: "block 3, feed-forward
+output".
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,9 +21,9 @@ from litesmith.phrases import phrase
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """What the main graph of a model is built of; a tuple for each sort of pattern.
+    """The patterns in the main graph of a model; a tuple for each kind of pattern.
 
-    names  ops of these patterns by what they are there for
+    names  the names of ops, by their role in a pattern
     """
 
     attention: tuple[Attention, ...] = ()
@@ -35,12 +37,12 @@ class Structure:
 
     @property
     def is_sequential(self) -> bool:
-        """True for a transformer or a recurrent network, or what has parts of one."""
+        """True for a transformer or a recurrent network, or a model with parts of one."""
         return bool(self.attention or self.recurrence or self.whole_recurrence)
 
     @property
     def sentences(self) -> list[str]:
-        """A line for each sort of pattern that is there."""
+        """A line for each kind of pattern that occurs."""
         return [line for describe in PATTERNS.values() for line in describe(self)]
 
 
@@ -72,8 +74,9 @@ def _whole_recurrences(model: Model) -> Iterator[tuple[Op, str]]:
 
 
 class _Namer:
-    """Names as they are given; the first name of an op stays. `blocks` has the number of the block
-    that a feed-forward stands in, by its last layer."""
+    """Gives names to ops; the first name of an op stays. `blocks` has the number of the block
+    around a feed-forward, by its last layer.
+    """
 
     def __init__(self, wiring: Wiring) -> None:
         self.wiring = wiring
@@ -148,13 +151,13 @@ def _name_feed_forward(namer: _Namer, block: int, count: int, one: FeedForward) 
 
 
 def _residual(wiring: Wiring, layer: Op) -> Op | None:
-    """The sum that brings a layer's result back to what its block was given."""
+    """The sum that adds a layer's result to its block's input."""
     users = wiring.users(layer.outputs[0], ("ADD", "MUL"))
     return next((op for op in users if op.kind == "ADD" and len(data_of(op)) == 2), None)
 
 
 def _name_normalization(namer: _Namer, found: Structure, one: Normalization) -> None:
-    """By the first block that reads what it writes."""
+    """Names a normalization by the first block that reads its output."""
     readers = set(namer.wiring.users(one.output))
     name = phrase("normalization")
     for number, attention in enumerate(found.attention, 1):
@@ -187,11 +190,11 @@ def _name_cell(namer: _Namer, number: int, step: int, cell: Cell) -> None:
         namer.give(op, own)
 
 
-# Sentences for people: one row a sort of pattern.
+# Sentences for people: one row for each kind of pattern.
 
 
 class _Alike(NamedTuple):
-    """So many patterns that the same text describes."""
+    """The number of patterns that one text describes."""
 
     text: str
     number: int
@@ -263,6 +266,6 @@ PATTERNS: dict[str, Callable[[Structure], Iterator[str]]] = {
 }
 
 
-def made_by(found: Structure) -> dict[Tensor, str]:
-    """The names by what the ops write."""
+def names_by_output(found: Structure) -> dict[Tensor, str]:
+    """The names of ops, by their outputs."""
     return {tensor: name for op, name in found.names.items() for tensor in op.outputs}

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from litesmith.blocks.structure import made_by, structure_of
+from litesmith.blocks.structure import names_by_output, structure_of
 from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.edit import called_graphs, regraph, substitute
 from litesmith.ir.model_text import op_name
@@ -80,7 +80,7 @@ def find_twins(model: Model, reference: Model) -> list[Twin]:
     why_not = inseparable(model) or inseparable(reference)
     if why_not:
         raise CannotRun(why_not)
-    parts = made_by(structure_of(reference))
+    parts = names_by_output(structure_of(reference))
     found = _Matching(model.main, reference.main).twins()
     return [replace(twin, part=parts.get(twin.theirs, "")) for twin in found]
 

@@ -1,4 +1,6 @@
-"""The language that people are spoken to in. Records, JSON and commands are in none."""
+"""The language of everything that people read. Records, JSON and commands are the same in all of
+them.
+"""
 
 import gettext
 import os
@@ -43,13 +45,15 @@ class Language:
     form: Form
 
     def say(self, text: str) -> str:
-        """A text in this language: phrases by their template, other texts where it has them."""
+        """A text in this language: phrases by their template, other texts if the catalogue has
+        them.
+        """
         if not isinstance(text, Phrase):
             return in_form(text, self.form) if is_number(text) else self._translate(text)
         template = self._translate(text.template)
         if not text.values:
             return template
-        return fill(template, text.values, self._show, partial(_meet, self.form))
+        return fill(template, text.values, self._show, partial(_join, self.form))
 
     def _translate(self, template: str) -> str:
         return self.look_up(template) if template else template  # "" would be the file's header
@@ -63,8 +67,9 @@ class Language:
 
 
 class _Now:
-    """The language in use; None for English, which texts are in. Threads share it: work that is
-    done beside the command must speak like the command."""
+    """The language in use; None for English, in which texts are written. All threads share it,
+    because work in other threads must speak the command's language.
+    """
 
     language: Language | None = None
 
@@ -80,7 +85,7 @@ def language() -> str:
 
 
 def use(name: str) -> None:
-    """Speaks a language from here on; the parser of the command line, which asks gettext, too."""
+    """Switches to a language; also for the parser of the command line, which asks gettext."""
     _Now.language = open_language(name)
     gettext.bindtextdomain(_DOMAIN, str(_CATALOGUES))
     gettext.textdomain(_DOMAIN)
@@ -89,7 +94,7 @@ def use(name: str) -> None:
 
 @contextmanager
 def speaking(spoken: str | Language | None) -> Generator[None]:
-    """Speaks a language for a while; with None, the one in use."""
+    """Switches to a language inside the block; None keeps the one in use."""
     before = _Now.language
     if spoken is not None:
         _Now.language = open_language(spoken) if isinstance(spoken, str) else spoken
@@ -108,14 +113,14 @@ def language_of(name: str) -> str:
 
 
 def usual_language(environment: Mapping[str, str] = os.environ) -> str:
-    """The language of the user: what the variable says, else the locale, else English."""
+    """The language of the user: by our variable, else by the locale, else English."""
     asked = environment.get(VARIABLE)
     if asked:
         return language_of(asked)
     name = next((environment[one] for one in _LOCALE if environment.get(one)), "")
     try:
         return language_of(name)
-    except BadInput:  # a locale that has no catalogue here
+    except BadInput:  # there is no catalogue for this locale
         return "en"
 
 
@@ -136,20 +141,22 @@ def open_language(name: str) -> Language | None:
     return Language(short, catalogue.gettext, LANGUAGES[short])
 
 
-def _meet(form: Form, left: str, right: str) -> str:
-    """Two texts side by side, as the language writes what meets."""
-    return _meet_wide(left, right) if form.wide else _meet_merged(form, left, right)
+def _join(form: Form, left: str, right: str) -> str:
+    """Joins two texts as the language requires."""
+    return _join_wide(left, right) if form.wide else _join_merged(form, left, right)
 
 
-def _meet_merged(form: Form, left: str, right: str) -> str:
-    """Two texts; the words that meet are one where the language makes them one."""
+def _join_merged(form: Form, left: str, right: str) -> str:
+    """Joins two texts; the adjoining words are merged where the language merges them."""
     last, (first, space, rest) = left[:-1].rpartition(" ")[2], right.partition(" ")
     one = form.merged.get(f"{last} {first}") if left.endswith(" ") and space else None
     return left + right if one is None else f"{left[: -len(last) - 1]}{one}{space}{rest}"
 
 
-def _meet_wide(left: str, right: str) -> str:
-    """Two texts: no space between wide letters, one between a wide letter and a narrow one."""
+def _join_wide(left: str, right: str) -> str:
+    """Joins two texts: no space between wide letters, a space between a wide letter and a narrow
+    one.
+    """
     if not left.strip() or not right.strip():
         return left + right
     ends = left.rstrip()[-1], right.lstrip()[0]

@@ -1,4 +1,4 @@
-"""Numbers as a language writes them; what is no number stays as it is."""
+"""Numbers as a language writes them; other texts stay unchanged."""
 
 import re
 from collections.abc import Mapping
@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 
 class Form(NamedTuple):
-    """How a language writes numbers and signs, and what it does where two words meet.
+    """How a language writes numbers and signs, and how it joins words.
 
-    between  what stands between the ends of an interval in brackets
+    between  the text between the ends of an interval in brackets
     to       the word between two ends
-    stop     its full stop
-    wide     signs that it writes as wide as a letter, where one of its letters is beside them
-    merged   words that become one where they meet: `de el` is `del`
+    stop     the full stop
+    wide     signs that are written as wide as a letter beside one of the language's letters
+    merged   adjoining words that are merged: `de el` is `del`
     """
 
     decimal: str
@@ -45,7 +45,7 @@ _SHAPE = re.compile(r"[\[(]\d+(?:,\d+)*,?[\])]")
 
 
 def is_number(text: str) -> bool:
-    """True of `69.15 % [67.09, 71.14]`; not of a version, a name, or the shape of a tensor."""
+    """True for `69.15 % [67.09, 71.14]`; False for a version, a name, or the shape of a tensor."""
     return (
         any(letter.isdigit() for letter in text)
         and _PHRASE.fullmatch(text) is not None
@@ -57,13 +57,13 @@ def in_form(text: str, form: Form) -> str:
     """A text that is a number, as a language writes it."""
     if form == ENGLISH:
         return text
-    if "." in text:  # lists of whole numbers are no intervals
+    if "." in text:  # a list of whole numbers is no interval
         text = re.sub(r"([\[(][^\])]*?), ([^\])]*[\])])", rf"\1{form.between}\2", text)
     text = re.sub(r"\bto\b", form.to, text)
-    return _NUMBER.sub(lambda found: _written(found, form), text)
+    return _NUMBER.sub(lambda found: _write_number(found, form), text)
 
 
-def _written(found: re.Match[str], form: Form) -> str:
+def _write_number(found: re.Match[str], form: Form) -> str:
     whole, point, rest = found["digits"].partition(".")
     shown = whole.replace(",", form.thousands) + (form.decimal + rest if point else "")
     return f"{found['sign']}{shown}{found['power'] or ''}"

@@ -1,4 +1,4 @@
-"""Compiled functions: made when first asked for, kept on disk for the next process."""
+"""Compiled functions: compiled on first use, kept on disk for the next process."""
 
 # pyright: reportIncompatibleMethodOverride=false, reportPrivateUsage=false
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
@@ -31,9 +31,9 @@ from litesmith.phrases import phrase
 class Function(NamedTuple):
     """A function that becomes machine code.
 
-    module  of this package, by its path inside it: "native.loops_between"
-    count   how many integers it takes
-    tells   True where it returns 32 bits, 0 where nothing failed
+    module  the module in this package, by its path: "native.loops_between"
+    count   the number of integer arguments
+    tells   True where it returns 32 bits, which are 0 on success
     """
 
     module: str
@@ -46,9 +46,9 @@ class Function(NamedTuple):
         return self.module.partition(".")[0]
 
 
-# What stands between the runtime and a kernel, and the 64-bit words of the record that it is called
-# with, by place: two functions of the runtime; the kernel and its two arguments; where it is noted
-# which kernel of a model failed, and this one's number, from 1.
+# The function between the runtime and a kernel, and the places of the 64-bit words in the record
+# that it receives: two functions of the runtime; the kernel and its two arguments; the address that
+# holds the number of the failed kernel, and this kernel's number, from 1.
 BETWEEN = Function("native.loops_between", "run_between", 5, tells=True)
 LOCK, UNLOCK, FUNCTION, USER, ROOM, FAILED, NUMBER = range(7)
 
@@ -64,14 +64,16 @@ def why_not() -> str:
 
 
 def is_cold(room: str) -> bool:
-    """True where a room's functions must be compiled first, some seconds once a machine."""
+    """True where a room's functions must still be compiled, which takes some seconds once per
+    machine.
+    """
     place = code_folder(room)
     kept = [] if place is None else place.glob("*loop*.nbc")
     return not why_not() and not any(sources_digest(room) in path.name for path in kept)
 
 
 def address_of(function: Function) -> int:
-    """Where a compiled function lies. The first call in a process loads or compiles it."""
+    """The address of a compiled function. The first call in a process loads or compiles it."""
     with _lock:
         if function not in _made:
             _made[function] = _compile(function)
@@ -80,7 +82,7 @@ def address_of(function: Function) -> int:
 
 @cache
 def machine() -> Cpu:
-    """The processor that kernels are prepared for."""
+    """The processor for which kernels are prepared."""
     return _module("native.tiles").CPU
 
 
@@ -107,19 +109,19 @@ def _compile(function: Function) -> object:
     made = CFunc(python, signature, locals={}, options=options)
     place = code_folder(function.room)
     if place is not None:
-        made._cache = _Kept(  # pyright: ignore[reportAttributeAccessIssue]
+        made._cache = _SealedCache(  # pyright: ignore[reportAttributeAccessIssue]
             python, place, function.room
         )
     made.compile()
     return made
 
 
-class _Kept:
-    """One compiled function in our folder, sealed, under a name that is made of all the room's
-    sources and of what else its code depends on.
+class _SealedCache:
+    """Numba's cache of one compiled function: a sealed file in our folder, named by a digest of all
+    the room's sources and of everything else that the code depends on.
 
-    Numba by itself looks at the one file a function is in, writes beside it, and believes what it
-    finds there, which is a pickle: code that runs when it is read.
+    Numba's own cache checks only the file that a function is in, writes beside it, and trusts what
+    it finds there: a pickle, which is code that runs when it is read.
     """
 
     def __init__(self, python: Callable[..., object], place: Path, room: str) -> None:
@@ -137,7 +139,8 @@ class _Kept:
     def save_overload(self, signature: object, made: Any) -> None:
         from numba.core.serialize import dumps  # pyright: ignore[reportMissingImports]
 
-        with suppress(OSError, BadInput):  # a full or write-protected disk costs time
+        # on a full or write-protected disk, the next process compiles again
+        with suppress(OSError, BadInput):
             write_sealed(self._file(signature, made.codegen), dumps(made._reduce()))
             forget_others(self._place, self._room)
 

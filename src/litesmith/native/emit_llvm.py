@@ -1,4 +1,6 @@
-"""Vectors in LLVM's language: values with operators, and the few instructions numpy cannot say."""
+"""Vectors in LLVM's language: values with operators, and the few instructions that numpy cannot
+express.
+"""
 
 # pyright: reportArgumentType=false, reportAttributeAccessIssue=false
 # pyright: reportMissingTypeStubs=false, reportUnknownArgumentType=false
@@ -18,7 +20,7 @@ from litesmith.operating_system import is_x86
 I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
 F32, F64 = ir.FloatType(), ir.DoubleType()
 
-LANES = 16  # of 32 bits: the width that weights are packed for on every machine
+LANES = 16  # of 32 bits: the width for which weights are packed on every machine
 
 
 def vec(element: ir.Type, count: int = LANES) -> ir.Type:
@@ -27,7 +29,7 @@ def vec(element: ir.Type, count: int = LANES) -> ir.Type:
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """A number or a vector in the code that is being made; an operator appends an instruction."""
+    """A number or a vector in emitted code; an operator appends an instruction."""
 
     b: ir.IRBuilder
     value: ir.Value
@@ -90,7 +92,7 @@ class Value:
     def where(self, yes: Value, no: Value) -> Value:
         return Value(self.b, self.b.select(self.value, yes.value, no.value))
 
-    def clamped(self, low: Value, high: Value) -> Value:
+    def clamp(self, low: Value, high: Value) -> Value:
         raised = (self < low).where(low, self)
         return (raised > high).where(high, raised)
 
@@ -244,8 +246,8 @@ def _wide(value: Value) -> Value:
     return value.convert("sext", I32)
 
 
-def picked_words(cpu: Cpu, at: Value, places: Value) -> Value:
-    """16 of the 32 words that lie there, each by its place: 16 × int32 from 0 to 31."""
+def pick_words(cpu: Cpu, at: Value, places: Value) -> Value:
+    """16 of the 32 words at an address, by their places: 16 × int32 from 0 to 31."""
     if cpu.pairs == "avx512bw":
         halves = load(at, vec(I32)), load(at, vec(I32), 64)
         return call("llvm.x86.avx512.vpermi2var.d.512", vec(I32), halves[0], places, halves[1])
@@ -270,7 +272,7 @@ def joined(even: Value, odd: Value) -> Value:
 
 
 def exact(value: Value) -> Value:
-    """Numbers that are known to fit into 32 bits, said in a way that makes products cheap."""
+    """Numbers known to fit into 32 bits, in a form that makes products cheap."""
     return (value << 32) >> 32
 
 
@@ -280,9 +282,10 @@ def rounded(value: Value) -> Value:
 
 
 def to_int32(whole: Value) -> Value:
-    """Whole numbers as int32. What is too large is as the machine has it, and so the runtime.
+    """Whole numbers as int32. Numbers that are too large become what the machine, and so the
+    runtime, makes of them.
 
-    On x86 it becomes the lowest number, elsewhere the one that is nearest.
+    On x86 this is the lowest number, elsewhere the nearest one.
     """
     kind, bits = whole.type, {F32: 32, F64: 64}[whole.type.element]
     if not is_x86():

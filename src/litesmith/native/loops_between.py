@@ -1,4 +1,4 @@
-"""What stands between the runtime, which calls it as a custom op, and a kernel."""
+"""The code between the runtime, which calls it as a custom op, and a kernel."""
 
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
 # llvmlite and numba leave parts of their types open.
@@ -13,8 +13,8 @@ from litesmith.native.emit_llvm import I32, I64, Value
 from litesmith.native.tiles import int64_at, native, put_int64, word
 
 
-def _teller(*kinds: ir.Type) -> Callable[..., int]:
-    """(address, arguments): calls the C function that lies there, which returns 32 bits."""
+def _caller_with_result(*kinds: ir.Type) -> Callable[..., int]:
+    """Makes (address, arguments): a call of the C function at an address, which returns 32 bits."""
 
     def emitted(given: Sequence[Value]) -> Value:
         place, *arguments = given
@@ -29,12 +29,16 @@ def _teller(*kinds: ir.Type) -> Callable[..., int]:
     return native(1 + len(kinds), types.int32, emitted)
 
 
-_lock, _unlock, _compute = _teller(I64, I64, I32), _teller(I64), _teller(I64, I64)
+_lock, _unlock, _compute = (
+    _caller_with_result(I64, I64, I32),
+    _caller_with_result(I64),
+    _caller_with_result(I64, I64),
+)
 
 
 def run_between(record: int, input_count: int, inputs: int, output_count: int, outputs: int) -> int:
-    """Finds the memory of each tensor and calls the kernel; notes a failure, because the runtime
-    does not look at what it is told. After one, nothing that would be computed has a meaning.
+    """Finds the memory of each tensor and calls the kernel. Records a failure, because the runtime
+    ignores the return value; after a failure, no kernel runs any more.
     """
     failed = word(record, at.FAILED)
     if int64_at(failed) != 0:

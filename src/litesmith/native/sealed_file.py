@@ -1,8 +1,8 @@
-"""Files that are believed only where this user wrote them: sealed with a key nobody else can read.
+"""Files that are trusted only if this user wrote them: sealed with a key that nobody else can read.
 
-What is kept between runs is loaded as code, or changes models. Whoever can write into the folder
-could plant both, were it not for the seal: it covers the content and the file's name, and is
-checked before a byte of the content is looked at.
+Files that are kept between runs are loaded as code, or change models. Without a seal, whoever can
+write into the folder could plant either. The seal covers the content and the file's name, and is
+checked before a byte of the content is used.
 """
 
 import hmac
@@ -20,8 +20,8 @@ from litesmith.phrases import phrase
 from litesmith.unfinished import open_part
 from litesmith.units import plain
 
-# The key as a text, for a folder that several machines or users share: whoever knows it can have
-# code run by all who use it.
+# The key as a text, for a folder that several machines or users share: whoever knows the key can
+# run code as each of them.
 KEY_VARIABLE = "LITESMITH_CACHE_KEY"
 
 _LEAST_TEXT, _BYTES = 16, 32
@@ -29,7 +29,7 @@ _START = b"litesmith sealed 1\n"
 
 
 def read_sealed(path: Path) -> memoryview | None:
-    """What was written under this name; None where nothing was, or by someone else."""
+    """The content of a sealed file; None where there is none, or where the seal is not ours."""
     key = None if why_not_kept() else _key()
     if key is None:
         return None
@@ -45,8 +45,8 @@ def read_sealed(path: Path) -> memoryview | None:
 
 
 def write_sealed(path: Path, content: bytes | memoryview) -> None:
-    """Keeps it for later; raises BadInput or OSError where it cannot be written."""
-    from litesmith.tflite.file import write_whole  # which takes a while to import
+    """Writes content with a seal; raises BadInput or OSError where it cannot be written."""
+    from litesmith.tflite.file import write_whole  # this module is slow to import
 
     key = None if why_not_kept() else _key()
     if key is not None:
@@ -57,7 +57,7 @@ def write_sealed(path: Path, content: bytes | memoryview) -> None:
 
 
 def why_not_kept() -> str:
-    """Why nothing is kept, and the way out; "" where it is, or where nothing is to be kept."""
+    """Why nothing can be kept, and the way out; "" where files are kept, or are not meant to be."""
     place = folder()
     if place is None:
         return ""
@@ -84,12 +84,14 @@ def why_not_kept() -> str:
 
 
 def _why_shared(place: Path) -> str:
-    """Why others may have written into a folder; one that is only readable is closed to them."""
+    """Why others may have written into a folder; "" where they cannot. A folder that others can
+    only read is closed to them.
+    """
     try:
         status = place.stat()
-    except OSError:  # there is none yet
+    except OSError:  # no folder yet
         return ""
-    if not hasattr(os, "geteuid"):  # Windows, where a profile is its user's
+    if not hasattr(os, "geteuid"):  # on Windows, only its user can write into a profile
         return ""
     if status.st_uid != os.geteuid():
         return phrase("it belongs to another user")
@@ -102,13 +104,15 @@ def _why_shared(place: Path) -> str:
 
 
 def key_file() -> Path | None:
-    """Where the key of this user lies: never in the folder that it is for."""
+    """The path of this user's key, which is never in the folder that it protects."""
     place = settings_folder()
     return None if place is None else place / "cache.key"
 
 
 def _key() -> bytes | None:
-    """The key that was given, else this user's own, made where there is none; None for no key."""
+    """The given key, else this user's own key, which is made if missing; None where there is no
+    usable key.
+    """
     given = os.environ.get(KEY_VARIABLE, "")
     if given:
         if len(given) < _LEAST_TEXT:
@@ -145,9 +149,10 @@ def _own_key(place: Path) -> bytes | None:
 
 
 def _make_key(place: Path) -> None:
-    """A key of chance, whole or not at all; of two processes that make one, the first wins."""
+    """Writes a random key, whole or not at all; of two processes that make one, the first wins."""
     place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    handle, name = open_part(place.parent)  # which the next that makes one removes, if left
+    # a leftover is removed by the next process that makes a key
+    handle, name = open_part(place.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(secrets.token_bytes(_BYTES))
@@ -163,6 +168,7 @@ def _make_key(place: Path) -> None:
 
 def _seal(key: bytes, name: str, content: bytes | memoryview) -> bytes:
     made = hmac.new(key, digestmod="sha256")
-    made.update(sha256(name.encode()).digest())  # of one length: no name can run into a content
+    # fixed lengths, so that no name can continue into the content
+    made.update(sha256(name.encode()).digest())
     made.update(content)
     return made.digest()

@@ -1,4 +1,4 @@
-"""What compiled code is made of: functions of emitted instructions, memory, threads, calls.
+"""The building blocks of compiled code: functions of emitted instructions, memory, threads, calls.
 
 Addresses are plain 64-bit integers.
 """
@@ -26,18 +26,18 @@ Emitted = Callable[[Sequence[Value]], Value | None]
 
 
 def _features() -> frozenset[str]:
-    """What numba compiles for: this machine, or what its settings name."""
+    """The features that numba compiles for: those of this machine, or those in its settings."""
     from llvmlite import binding  # pyright: ignore[reportMissingImports]
 
     if config.CPU_FEATURES is None and arm_products():
         more = ",".join(f"+{name}" for name in arm_products())
         config.CPU_FEATURES = f"{binding.get_host_cpu_features().flatten()},{more}"
-        # Where the process has compiled already, that is without them.
-        told = cpu_target.target_context.codegen().magic_tuple()[2]
+        # A process that has already compiled code did so without these options.
+        features_in_words = cpu_target.target_context.codegen().magic_tuple()[2]
     else:
-        told = config.CPU_FEATURES
-    if told is not None:
-        return frozenset(word[1:] for word in told.split(",") if word.startswith("+"))
+        features_in_words = config.CPU_FEATURES
+    if features_in_words is not None:
+        return frozenset(word[1:] for word in features_in_words.split(",") if word.startswith("+"))
     return frozenset(name for name, on in binding.get_host_cpu_features().items() if on)
 
 
@@ -64,7 +64,7 @@ def native(count: int, result: types.Type, emitted: Emitted) -> Callable[..., in
 
 
 class Loop:
-    """`count` rounds of a body, at least one, with values that it carries from round to round."""
+    """A loop of `count` rounds, at least one, with values carried from round to round."""
 
     def __init__(self, count: Value, carried: Sequence[Value]) -> None:
         self.b, self.count = count.b, count
@@ -129,9 +129,9 @@ def _emit_take(given: Sequence[Value]) -> Value:
 
 
 def _emit_rest(given: Sequence[Value]) -> None:
-    """Lets the other threads go on: a pause; after many of them some microseconds of sleep.
+    """Lets other threads continue: a pause, and after many pauses some microseconds of sleep.
 
-    Who waits that long waits for a thread that others keep from running, maybe on this very core.
+    A thread that waits so long waits for one that does not get a core, perhaps this very core.
     """
     (rounds,) = given
     b = rounds.b
@@ -143,7 +143,7 @@ def _emit_rest(given: Sequence[Value]) -> None:
 
 
 def _caller(count: int) -> Callable[..., int]:
-    """(address, arguments): calls the compiled function that lies there."""
+    """Makes (address, arguments): a call of the compiled function at an address."""
 
     def emitted(given: Sequence[Value]) -> None:
         place, *arguments = given
@@ -158,12 +158,13 @@ int64_at, int32_at, int16_at = _loader(I64), _loader(I32), _loader(I16)
 put_int64, put_int32, put_int16 = _storer(I64), _storer(I32), _storer(I16)
 copy_bytes = native(3, types.void, _emit_copy)  # (to, from, bytes)
 zero_bytes = native(2, types.void, _emit_zero)  # (to, bytes)
-take = native(2, types.int64, _emit_take)  # (address, more): what was there; atomic
+# (address, more): adds atomically and returns the previous number
+take = native(2, types.int64, _emit_take)
 rest_a_little = native(1, types.void, _emit_rest)  # (rounds waited so far)
 call_unit, call_rows = _caller(4), _caller(7)
 
 
 @compiled
 def word(op: int, place: int) -> int:
-    """A 64-bit word of the record that lies at `op`."""
+    """A 64-bit word of the record at the address `op`."""
     return int64_at(op + 8 * place)

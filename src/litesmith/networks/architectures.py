@@ -1,4 +1,4 @@
-"""The layers of every network, from its input to what the classifier reads.
+"""The layers of every network, from its input to the features that the classifier reads.
 
 MobileNet v1  depthwise separable convolutions (Howard et al. 2017, table 1)
          v2  inverted residuals with linear bottlenecks (Sandler et al. 2018, table 2)
@@ -7,7 +7,7 @@ MobileNet v1  depthwise separable convolutions (Howard et al. 2017, table 1)
 EfficientNet-Lite  EfficientNet without gates, with RELU6; stem and head are never scaled
 DS-CNN  keyword spotting on 49 frames of 10 MFCC (Zhang et al. 2017, "Hello Edge", table 7)
 ResNet  sums around pairs of convolutions (He et al. 2016), for ImageNet and for CIFAR-10; the
-        bottleneck of the 50 has its stride in the window of 3, as torchvision's weights want it
+        bottleneck of the 50 has its stride in the window of 3, as torchvision's weights require
 """
 
 from functools import partial
@@ -15,7 +15,7 @@ from math import ceil
 from typing import NamedTuple
 
 from litesmith.ir.types import Tensor
-from litesmith.networks.layer_builder import BRANCH, GATED, Net, Window, rounded
+from litesmith.networks.layer_builder import BRANCH, GATED, Net, Window, round_channels
 
 # output channels, stride
 V1_BLOCKS = (
@@ -36,15 +36,15 @@ V1_BLOCKS = (
 
 
 def mobilenet_v1(net: Net, image: Tensor, width: float, act: str = "RELU6") -> Tensor:
-    x = net.conv(image, rounded(32 * width), "stem", window=3, stride=2, act=act)
+    x = net.conv(image, round_channels(32 * width), "stem", window=3, stride=2, act=act)
     for number, (channels, stride) in enumerate(V1_BLOCKS, 1):
         x = net.depthwise(x, f"block_{number}/depthwise", stride=stride, act=act)
-        x = net.conv(x, rounded(channels * width), f"block_{number}/pointwise", act=act)
+        x = net.conv(x, round_channels(channels * width), f"block_{number}/pointwise", act=act)
     return net.mean(x, "embedding")
 
 
 def wake_words(net: Net, image: Tensor, width: float) -> Tensor:
-    """MLPerf Tiny's: the same with RELU."""
+    """MLPerf Tiny's MobileNet v1, with RELU instead of RELU6."""
     return mobilenet_v1(net, image, width, "RELU")
 
 
@@ -61,21 +61,24 @@ V2_STAGES = (
 
 
 def mobilenet_v2(net: Net, image: Tensor, width: float) -> Tensor:
-    x = net.conv(image, rounded(32 * width), "stem", window=3, stride=2, act="RELU6")
+    x = net.conv(image, round_channels(32 * width), "stem", window=3, stride=2, act="RELU6")
     number = 0
     for expansion, channels, repeats, stride in V2_STAGES:
         for repeat in range(repeats):
             number += 1
             first_stride = 1 if repeat else stride
             x = inverted(
-                net, x, f"block_{number}", (expansion, rounded(channels * width), 3, first_stride)
+                net,
+                x,
+                f"block_{number}",
+                (expansion, round_channels(channels * width), 3, first_stride),
             )
-    x = net.conv(x, rounded(1280 * max(1.0, width)), "features", act="RELU6")
+    x = net.conv(x, round_channels(1280 * max(1.0, width)), "features", act="RELU6")
     return net.mean(x, "embedding")
 
 
 def inverted(net: Net, x: Tensor, name: str, block: tuple[int, int, int, int]) -> Tensor:
-    """One block: (expansion, output channels, window, stride)."""
+    """One inverted residual block: (expansion, output channels, window, stride)."""
     expansion, channels, window, stride = block
     inner = x
     if expansion != 1:
@@ -137,15 +140,17 @@ def _simplify(blocks: tuple[V3Block, ...]) -> tuple[V3Block, ...]:
 def _v3(
     net: Net, image: Tensor, width: float, *, blocks: tuple[V3Block, ...], units: int, act: str
 ) -> Tensor:
-    x = net.conv(image, rounded(16 * width), "stem", window=3, stride=2, act=act)
+    x = net.conv(image, round_channels(16 * width), "stem", window=3, stride=2, act=act)
     before = 16
     for number, block in enumerate(blocks, 1):
         inner, channels = block.inner / before * x.shape[3], block.channels * width
-        scaled = block._replace(inner=rounded(inner), channels=rounded(channels))
+        scaled = block._replace(inner=round_channels(inner), channels=round_channels(channels))
         x = _v3_block(net, x, f"block_{number}", scaled)
         before = block.channels
     x = net.conv(x, 6 * x.shape[3], "features", act=act)
-    return net.dense(net.mean(x, "pooled"), rounded(units * max(1.0, width)), "embedding", act)
+    return net.dense(
+        net.mean(x, "pooled"), round_channels(units * max(1.0, width)), "embedding", act
+    )
 
 
 def _v3_block(net: Net, x: Tensor, name: str, block: V3Block) -> Tensor:
@@ -156,7 +161,7 @@ def _v3_block(net: Net, x: Tensor, name: str, block: V3Block) -> Tensor:
         inner, f"{name}/depthwise", window=block.window, stride=block.stride, act=block.act
     )
     if block.gate:
-        inner = net.gate(inner, rounded(block.inner // 4), f"{name}/gate")
+        inner = net.gate(inner, round_channels(block.inner // 4), f"{name}/gate")
     gain = GATED if block.gate else 1.0
     if block.stride == 1 and x.shape[3] == block.channels:
         branch = net.conv(inner, block.channels, f"{name}/project", gain=gain * BRANCH)
@@ -192,7 +197,12 @@ def _efficientnet_lite(
         is_end = stage in (_LITE_STAGES[0], _LITE_STAGES[-1])
         for repeat in range(repeats if is_end else ceil(deep * repeats)):
             number += 1
-            block = (expansion, rounded(channels * wide * width), window, 1 if repeat else stride)
+            block = (
+                expansion,
+                round_channels(channels * wide * width),
+                window,
+                1 if repeat else stride,
+            )
             x = inverted(net, x, f"block_{number}", block)
     return net.mean(net.conv(x, 1280, "features", act="RELU6"), "embedding")
 
@@ -207,7 +217,7 @@ lite4 = partial(_efficientnet_lite, wide=1.4, deep=1.8)
 def _ds_cnn(
     net: Net, mfcc: Tensor, width: float, *, channels: int, strides: tuple[Window, ...]
 ) -> Tensor:
-    wide = rounded(channels * width, 4)
+    wide = round_channels(channels * width, 4)
     x = net.conv(mfcc, wide, "stem", window=(10, 4), stride=strides[0], act="RELU")
     for number, stride in enumerate(strides[1:], 1):
         x = net.depthwise(x, f"block_{number}/depthwise", stride=stride, act="RELU")
@@ -229,22 +239,24 @@ def _imagenet_resnet(
     net: Net, image: Tensor, width: float, *, repeats: tuple[int, ...], bottleneck: bool
 ) -> Tensor:
     block = _bottleneck if bottleneck else _pair
-    x = net.conv(image, rounded(64 * width), "stem", window=7, stride=2, act="RELU")
+    x = net.conv(image, round_channels(64 * width), "stem", window=7, stride=2, act="RELU")
     x = net.max_pool(x, "pool", window=3, stride=2)
     for stage, (channels, count) in enumerate(zip(_RESNET_STAGES, repeats, strict=True), 1):
         for number in range(1, count + 1):
             stride = 2 if stage > 1 and number == 1 else 1
-            x = block(net, x, rounded(channels * width), stride, f"stage_{stage}/block_{number}")
+            x = block(
+                net, x, round_channels(channels * width), stride, f"stage_{stage}/block_{number}"
+            )
     return net.mean(x, "embedding")
 
 
 def _cifar_resnet(net: Net, image: Tensor, width: float, *, repeats: int, projects: bool) -> Tensor:
-    x = net.conv(image, rounded(16 * width), "stem", window=3, act="RELU")
+    x = net.conv(image, round_channels(16 * width), "stem", window=3, act="RELU")
     for stage, channels in enumerate(_CIFAR_STAGES, 1):
         for number in range(1, repeats + 1):
             stride = 2 if stage > 1 and number == 1 else 1
             name = f"stage_{stage}/block_{number}"
-            x = _pair(net, x, rounded(channels * width), stride, name, projects)
+            x = _pair(net, x, round_channels(channels * width), stride, name, projects)
     return net.mean(x, "embedding")
 
 
@@ -264,7 +276,9 @@ def _bottleneck(net: Net, x: Tensor, channels: int, stride: int, name: str) -> T
 
 
 def _shortcut(net: Net, x: Tensor, channels: int, stride: int, name: str, projects: bool) -> Tensor:
-    """The input of a block in the shape of its output: as it is, by weights, or with zeros."""
+    """The input of a block in the shape of its output: unchanged, by weights, or with added
+    zeros.
+    """
     if stride == 1 and x.shape[3] == channels:
         return x
     if projects:

@@ -16,21 +16,22 @@ from litesmith.ir.window import Slide, pads
 Fill = Callable[[tuple[int, ...], float], Array]
 Window = tuple[int, int]
 
-# By how much a layer raises the mean square of what it is given, so that its activation brings it
-# back to where it was. Hard swish halves small numbers and passes large ones on: with a gain that
-# suits either, the others would grow or fade without end.
+# The factor by which a layer raises the mean square of its input, so that its activation brings it
+# back. Hard swish halves small numbers and passes large ones on: a gain that suits one of them
+# makes the other grow or fade from layer to layer.
 GAINS = {"NONE": 1.0, "RELU": 2.0, "RELU6": 2.0, "HARD_SWISH": 2.2}
 
-# The same for the last layer of a branch that is added to its own input: sums grow by little.
+# The gain of the last layer of a branch that is added to its own input, so that sums grow only a
+# little.
 BRANCH = 0.2
 
-# The same behind a gate, which is about a half.
+# The gain behind a gate, whose value is about a half.
 GATED = 4.0
 
-# The same for the last layer of a gate, so that it is rarely shut or fully open.
+# The gain of the last layer of a gate, so that the gate is rarely closed or fully open.
 _GATE = 0.1
 
-# What a bias deviates by: enough to keep channels alive where next to nothing comes in.
+# The deviation of biases: enough to keep channels alive where inputs are almost zero.
 _BIAS = 0.1
 
 
@@ -45,7 +46,7 @@ def random_fill(seed: int) -> Fill:
 
 
 def no_fill(shape: tuple[int, ...], deviation: float) -> Array:
-    """Zeros, where only the graph is wanted."""
+    """Zeros, for when only the graph is needed."""
     del deviation
     return np.zeros(shape, np.float32)
 
@@ -53,8 +54,8 @@ def no_fill(shape: tuple[int, ...], deviation: float) -> Array:
 class Net:
     """Collects the layers of one network.
 
-    style   "tf": windows are padded as TensorFlow's SAME does, and softmax is the end;
-            "torch": they are padded alike on both sides, and the end is the logits
+    style   "tf": windows are padded like TensorFlow's SAME, and the network ends in a softmax;
+            "torch": windows are padded equally on both sides, and the network ends in logits
     """
 
     def __init__(self, fill: Fill, style: str) -> None:
@@ -78,25 +79,25 @@ class Net:
     ) -> Tensor:
         """Convolution, bias, activation: (1, h, w, c) -> (1, h / stride, w / stride, channels)."""
         shape = (channels, *_pair(window), x.shape[3])
-        fan_in = _seen(x, shape) * shape[3]
+        fan_in = _used_window(x, shape) * shape[3]
         parts = self._parts(name, shape, fan_in, channels, gain or GAINS[act])
         return self._slide("CONV_2D", x, parts, name, stride=_pair(stride), act=act)
 
     def depthwise(
         self, x: Tensor, name: str, *, window: int = 3, stride: int | Window = 1, act: str = "NONE"
     ) -> Tensor:
-        """A window of its own for each channel."""
+        """A depthwise convolution: each channel has its own window."""
         shape = (1, window, window, x.shape[3])
-        parts = self._parts(name, shape, _seen(x, shape), shape[3], GAINS[act])
+        parts = self._parts(name, shape, _used_window(x, shape), shape[3], GAINS[act])
         return self._slide("DEPTHWISE_CONV_2D", x, parts, name, stride=_pair(stride), act=act)
 
     def dense(self, x: Tensor, units: int, name: str, act: str = "NONE") -> Tensor:
         weight, bias = self._parts(name, (units, x.shape[1]), x.shape[1], units, GAINS[act])
-        return self._activated("FULLY_CONNECTED", (x, weight, bias), name, act)
+        return self._with_activation("FULLY_CONNECTED", (x, weight, bias), name, act)
 
     def max_pool(self, x: Tensor, name: str, *, window: int, stride: int) -> Tensor:
-        """Data must not be negative: torch's padding is zeros here."""
-        x, padding = self._padded(x, (window, window), (stride, stride), name)
+        """Max pooling of data that is not negative, because torch's padding is written as zeros."""
+        x, padding = self._pad_input(x, (window, window), (stride, stride), name)
         return self._builder.op(
             "MAX_POOL_2D",
             x,
@@ -112,12 +113,14 @@ class Net:
         return self._builder.op("ADD", a, b, name=name, fused_activation_function=act)
 
     def more_channels(self, x: Tensor, channels: int, name: str) -> Tensor:
-        """Zeros as further channels, behind the others."""
+        """Appends channels of zeros."""
         paddings = [[0, 0], [0, 0], [0, 0], [0, channels - x.shape[3]]]
         return self._builder.op("PAD", x, paddings, name=name)
 
     def gate(self, x: Tensor, inner: int, name: str) -> Tensor:
-        """Squeeze and excite: each channel times what the means of all say of it, 0 to 1."""
+        """Squeeze and excite: each channel times a factor from 0 to 1, computed from the means of
+        all channels.
+        """
         b = self._builder
         means = b.op("MEAN", x, [1, 2], name=f"{name}/squeeze", keep_dims=True)
         hidden = self.conv(means, inner, f"{name}/reduce", act="RELU")
@@ -131,7 +134,7 @@ class Net:
         return self._builder.op("MEAN", x, [1, 2], name=name)
 
     def end(self, embedding: Tensor, classes: int) -> Model:
-        """The classifier, and the model that ends with it."""
+        """Adds the classifier and returns the model."""
         result = self.dense(embedding, classes, "logits")
         if self.style == "tf":
             result = self._builder.op("SOFTMAX", result, name="scores", beta=1.0)
@@ -156,22 +159,24 @@ class Net:
         act: str,
     ) -> Tensor:
         height, width = parts[0].shape[1:3]
-        x, padding = self._padded(x, (height, width), stride, name)
+        x, padding = self._pad_input(x, (height, width), stride, name)
         strides = {"stride_h": stride[0], "stride_w": stride[1]}
-        return self._activated(kind, (x, *parts), name, act, padding=padding, **strides)
+        return self._with_activation(kind, (x, *parts), name, act, padding=padding, **strides)
 
-    def _activated(
+    def _with_activation(
         self, kind: str, inputs: tuple[Tensor, ...], name: str, act: str, **options: Value
     ) -> Tensor:
-        """The op; its activation is fused, or an op of its own where no kernel fuses it."""
+        """An op with its activation, which is fused, or a separate op where no kernel fuses it."""
         op = self._builder.op
         if act == "HARD_SWISH":
             return op(act, op(kind, *inputs, name=f"{name}/linear", **options), name=name)  # pyright: ignore[reportArgumentType]
         options["fused_activation_function"] = act
         return op(kind, *inputs, name=name, **options)  # pyright: ignore[reportArgumentType]
 
-    def _padded(self, x: Tensor, window: Window, stride: Window, name: str) -> tuple[Tensor, str]:
-        """What a window slides over, and how that op pads it."""
+    def _pad_input(
+        self, x: Tensor, window: Window, stride: Window, name: str
+    ) -> tuple[Tensor, str]:
+        """The tensor that a window slides over, and the padding option of that op."""
         sizes = x.shape[1:3]
         same = [
             pads("SAME", size, Slide(w, s, 1))
@@ -183,8 +188,8 @@ class Net:
         return self._builder.op("PAD", x, [[0, 0], *wanted, [0, 0]], name=f"{name}/pad"), "VALID"
 
 
-def _seen(x: Tensor, shape: tuple[int, ...]) -> int:
-    """Places of a window that see more than padding, at most."""
+def _used_window(x: Tensor, shape: tuple[int, ...]) -> int:
+    """The largest number of positions in a window that read more than padding."""
     return prod(min(pair) for pair in zip(x.shape[1:3], shape[1:3], strict=True))
 
 
@@ -192,7 +197,9 @@ def _pair(size: int | Window) -> Window:
     return (size, size) if isinstance(size, int) else size
 
 
-def rounded(channels: float, step: int = 8) -> int:
-    """Channels as a multiple of the step, at least one; never below nine tenths of those given."""
+def round_channels(channels: float, step: int = 8) -> int:
+    """Rounds channels to a multiple of the step; the result is at least one step and at least nine
+    tenths of `channels`.
+    """
     nearest = max(step, int(channels + step / 2) // step * step)
     return nearest + step if nearest < 0.9 * channels else nearest

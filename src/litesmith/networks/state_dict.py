@@ -1,13 +1,13 @@
-"""The arrays of a torch state dict, read without torch; nothing of the file runs as code.
+"""The arrays of a torch state dict, read without torch; no code in the file is run.
 
-torch.save writes a pickle that names the tensors, and beside it the numbers: in an archive that is
-not compressed, or, before torch 1.6, one after the other in a single file. The pickle is read with
-a table of the few names that such a file needs (`_KNOWN`), and any other name is refused.
+torch.save writes a pickle that names the tensors, and beside it the numbers: in an uncompressed
+archive, or, before torch 1.6, one after the other in a single file. The pickle is read with a table
+of the few names that such a file needs (`_KNOWN`), and any other name is refused.
 """
 
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
 # pyright: reportUnknownVariableType=false
-# What a pickle gives has no type.
+# The objects in a pickle have no static type.
 
 import io
 import pickle
@@ -22,7 +22,7 @@ import numpy as np
 
 from litesmith.ir.types import Array
 
-# The first pickle of a file that is no archive.
+# The first pickle of a file from before torch 1.6.
 _MAGIC = 0x1950A86A20F9469CFC6C
 
 _DTYPES = {
@@ -40,15 +40,15 @@ _DTYPES = {
 
 
 class _Storage(NamedTuple):
-    """Numbers of one kind that tensors lie in."""
+    """Numbers of one type, in which tensors lie."""
 
     key: str
     kind: str
     size: int
 
 
-class _Laid(NamedTuple):
-    """A tensor: where its numbers lie in a storage."""
+class _TensorView(NamedTuple):
+    """A tensor as the place of its numbers in a storage."""
 
     storage: _Storage
     offset: int
@@ -68,8 +68,8 @@ class _Laid(NamedTuple):
         return view.astype(np.float32, copy=False)
 
 
-def _lay(storage: _Storage, offset: int, shape: object, strides: object, *_: object) -> _Laid:
-    return _Laid(storage, offset, _sizes(shape), _sizes(strides))
+def _lay(storage: _Storage, offset: int, shape: object, strides: object, *_: object) -> _TensorView:
+    return _TensorView(storage, offset, _sizes(shape), _sizes(strides))
 
 
 def _parameter(tensor: object, *_: object) -> object:
@@ -93,7 +93,9 @@ _KNOWN: dict[tuple[str, str], object] = {
 
 
 class _Reader(pickle.Unpickler):
-    """A pickle in which there is nothing but what `_KNOWN` has; `storages` are those it names."""
+    """Reads a pickle that may use only the names in `_KNOWN`; `storages` are those that it refers
+    to.
+    """
 
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file)
@@ -115,8 +117,8 @@ class _Reader(pickle.Unpickler):
                 raise ValueError("a storage of another kind")
 
 
-class _Held(NamedTuple):
-    """What a file holds: the object, and the numbers of a storage."""
+class _Contents(NamedTuple):
+    """The contents of a file: the object, and a function that reads the numbers of a storage."""
 
     object: object
     numbers: Callable[[_Storage], Array]
@@ -135,20 +137,20 @@ def read_state_dict(content: bytes) -> dict[str, Array] | None:
     return {name: laid.take(held.numbers(laid.storage)) for name, laid in found.items()}
 
 
-# Where training scripts put the state dict beside other things.
+# The keys under which training scripts store the state dict beside other things.
 _INSIDE = ("state_dict", "model")
 
 
-def _state_dict(held: object) -> dict[str, _Laid] | None:
+def _state_dict(held: object) -> dict[str, _TensorView] | None:
     for name in _INSIDE:
         if isinstance(held, dict) and isinstance(held.get(name), dict):
             held = held[name]
-    if not isinstance(held, dict) or not all(isinstance(one, _Laid) for one in held.values()):
+    if not isinstance(held, dict) or not all(isinstance(one, _TensorView) for one in held.values()):
         return None
     return {str(name): laid for name, laid in held.items()}
 
 
-def _read_archive(file: io.BytesIO) -> _Held:
+def _read_archive(file: io.BytesIO) -> _Contents:
     archive = zipfile.ZipFile(file)
     pickled = next(name for name in archive.namelist() if name.endswith("/data.pkl"))
     folder = pickled.removesuffix("data.pkl")
@@ -162,10 +164,10 @@ def _read_archive(file: io.BytesIO) -> _Held:
         content = read(f"{folder}data/{storage.key}")
         return np.frombuffer(content, _DTYPES[storage.kind], storage.size)
 
-    return _Held(_reader(io.BytesIO(read(pickled))).load(), numbers)
+    return _Contents(_reader(io.BytesIO(read(pickled))).load(), numbers)
 
 
-def _read_stream(file: io.BytesIO) -> _Held:
+def _read_stream(file: io.BytesIO) -> _Contents:
     """Magic number, version, machine, the names, the keys of the numbers; then the numbers."""
     if _reader(file).load() != _MAGIC:
         raise ValueError("no file of torch")
@@ -185,11 +187,11 @@ def _read_stream(file: io.BytesIO) -> _Held:
     def numbers(storage: _Storage) -> Array:
         return np.frombuffer(content, _DTYPES[storage.kind], storage.size, starts[storage.key])
 
-    return _Held(held, numbers)
+    return _Contents(held, numbers)
 
 
 def _reader(file: io.BytesIO) -> _Reader:
-    """A reader of the next pickle, which is made to remember no more than it is long."""
+    """A reader of the next pickle, whose memo is limited by the length of the file."""
     start = file.tell()
     for code, number, at in pickletools.genops(file):
         if code.name in ("PUT", "LONG_BINPUT") and not 0 <= int(str(number)) <= (at or 0):

@@ -1,5 +1,5 @@
-"""Weights of the user's, read from an .npz, a .tflite or a torch state dict, and put into a network
-of the catalogue.
+"""The user's weights, read from an .npz, a .tflite or a torch state dict, and put into a network of
+the catalogue.
 """
 
 import io
@@ -30,7 +30,7 @@ _AXES, _DEPTHWISE_AXES = (0, 2, 3, 1), (1, 2, 3, 0)
 
 
 class FileLayer(NamedTuple):
-    """A layer of a file; activation "" and stride None are what the file does not tell."""
+    """A layer of a file; an activation "" or a stride None is not in the file."""
 
     name: str
     weight: Array
@@ -41,16 +41,16 @@ class FileLayer(NamedTuple):
 
     @property
     def label(self) -> str:
-        """By the first of the names that a converter has joined."""
+        """The layer's name in messages: the first of the names that a converter has joined."""
         return phrase("layer {split!r}", plain(self.name.split(";")[0]))
 
     @property
     def outputs(self) -> int:
-        """Output channels, of all but a depthwise layer."""
+        """The output channels, except for a depthwise layer."""
         return self.weight.shape[0] if self.weight.ndim else 0
 
-    def arranged(self, kind: str) -> Array:
-        """The weight with the axes that the kind of op has."""
+    def arrange_for(self, kind: str) -> Array:
+        """The weight with its axes in the order for this kind of op."""
         if self.is_torch and self.weight.ndim == 4:
             return np.transpose(self.weight, _DEPTHWISE_AXES if OPS[kind].is_depthwise else _AXES)
         return self.weight
@@ -93,7 +93,7 @@ def act_of(op: Op) -> str:
 
 
 def stride_of(op: Op) -> tuple[int, int]:
-    """Down and across; of a fully connected layer that of a window of 1."""
+    """The stride down and across; (1, 1) for a fully connected layer."""
     if op.options is None or "stride_h" not in op.options:
         return 1, 1
     return op.options.integer("stride_h"), op.options.integer("stride_w")
@@ -130,7 +130,9 @@ def read_npz(path: Path, _: Row) -> tuple[list[FileLayer], str]:
 def sort_by_name(
     loose: Sequence[FileLayer], names: Sequence[str], path: Path | str
 ) -> list[FileLayer]:
-    """The layers in the order of these names, which are all there; `logits` may be too many."""
+    """The layers in the order of these names; every name must be there, and only `logits` may be
+    there besides.
+    """
     by_name = {layer.name: layer for layer in loose}
     missing = [name for name in names if name not in by_name]
     foreign = [name for name in by_name if name not in names and name != "logits"]
@@ -159,12 +161,12 @@ def read_tflite(path: Path, _: Row) -> tuple[list[FileLayer], str]:
             found.append(FileLayer(name, _real(weight, path), real_bias, act, stride_of(op)))
     try:
         return found, _style(graph)
-    except ValueError as error:  # a stride of 0, a window larger than what it slides over
+    except ValueError as error:  # a stride of 0, or a window larger than its input
         raise BadModel("{path}: {error}", path, error) from None
 
 
 def _real(tensor: Tensor | None, path: Path) -> Array:
-    """The numbers that a constant stands for."""
+    """The real numbers that a constant stands for."""
     numbers = constant_numbers(tensor)
     if tensor is None or numbers is None or (tensor.quant and tensor.quant.block):
         name = tensor.name if tensor else ""
@@ -181,7 +183,9 @@ def _real(tensor: Tensor | None, path: Path) -> Array:
 
 
 def _style(graph: Graph) -> str:
-    """torch where windows are padded alike on both sides although SAME would not; "" unknown."""
+    """ "torch" where windows are padded equally on both sides although SAME would not; "" if
+    unknown.
+    """
     made = {op.outputs[0]: op for op in graph.ops if op.kind == "PAD"}
     for op in graph.ops:
         row = OPS[op.kind]
@@ -214,14 +218,14 @@ def read_torch(path: Path, row: Row) -> tuple[list[FileLayer], str]:
         raise BadInput("{path}: no such file", path)
     try:
         whole = archive_bytes(path)
-    except Exception:  # zipfile raises a dozen kinds, and the reader says what is wrong
+    except Exception:  # zipfile raises a dozen kinds of exceptions; the reader reports the problem
         whole = 0
     refuse_size(path, whole, smaller=_ONE_NETWORK)
     return torch_layers(path.read_bytes(), path, row.epsilon), "torch"
 
 
 def torch_layers(content: bytes, origin: Path | str, epsilon: float) -> list[FileLayer]:
-    """Layers of a state dict in its order, batch normalization folded into the one before."""
+    """Layers of a state dict in its order, batch normalization folded into the layer before it."""
     found: list[FileLayer] = []
     for name, parts in _modules(_torch_arrays(content, origin)).items():
         if "running_var" not in parts:
@@ -247,7 +251,7 @@ def _is_norm_of(layer: FileLayer, parts: dict[str, Array]) -> bool:
 
 
 def _fold_norm(layer: FileLayer, norm: dict[str, Array], epsilon: float) -> FileLayer:
-    """y = (x − mean) / √(variance + ε) × weight + bias, as part of the layer that gives x."""
+    """y = (x − mean) / √(variance + ε) × weight + bias, as part of the layer whose output is x."""
     variance = norm["running_var"].astype(np.float64)
     scale = norm.get("weight", np.ones_like(variance)) / np.sqrt(variance + epsilon)
     before = 0 if layer.bias is None else layer.bias
@@ -268,7 +272,7 @@ def _modules(arrays: dict[str, Array]) -> dict[str, dict[str, Array]]:
 def _torch_arrays(content: bytes, origin: Path | str) -> dict[str, Array]:
     try:
         arrays = read_state_dict(content)
-    except Exception as error:  # whatever unpickling raises
+    except Exception as error:  # unpickling may raise anything
         raise BadInput(
             "{path}: cannot be read as weights only ({name}); save model.state_dict() with "
             "torch.save",
@@ -298,9 +302,10 @@ def load_weights(
 ) -> Model:
     """The network, built anew with the weights of a .tflite, .npz, .pt or .pth file.
 
-    Layers are matched in order and by shape (by name in an .npz). The graph pads as the weights
-    were trained to: torch's give torch's outputs, logits. Where no number of classes is given it
-    is that of the file. `head=False` leaves the classifier random, for other classes.
+    Layers are matched in order and by shape (by name in an .npz). The graph pads as in the training
+    of the weights: with torch's weights, the outputs are torch's logits. Without a number of
+    classes, the file's number is used. `head=False` leaves the classifier random, for other
+    classes.
     """
     path = Path(path)
     spec = resolve(what)
@@ -347,10 +352,10 @@ def save_weights(model: Model, path: str | os.PathLike[str]) -> None:
 def _match(
     targets: Sequence[NetworkLayer], loose: Sequence[FileLayer], path: Path | str
 ) -> dict[Tensor, Tensor]:
-    """The constants of the graph, each with what takes its place."""
+    """The constants of the graph, each with its replacement."""
     filled: dict[Tensor, Tensor] = {}
     for target, found in zip(targets, loose, strict=False):
-        weight = found.arranged(target.kind)
+        weight = found.arrange_for(target.kind)
         _refuse_mismatch(target, found, weight, path)
         bias = np.zeros(target.bias.shape) if found.bias is None else found.bias
         for tensor, values in ((target.weight, weight), (target.bias, bias)):
@@ -432,7 +437,7 @@ def _left_over(targets: Sequence[NetworkLayer], loose: Sequence[FileLayer]) -> s
 
 
 def _fill(model: Model, filled: dict[Tensor, Tensor]) -> Model:
-    """The model with other constants in their places, so that the file's order stays."""
+    """The model with constants replaced in place, so that the order in the file stays."""
     places = tuple(filled.get(tensor, tensor) for tensor in model.main.tensors)
     graph = rewrite(replace(model.main, tensors=places), tensors=filled)
     return with_graphs(model, [graph], filled)

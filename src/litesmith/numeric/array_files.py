@@ -1,8 +1,8 @@
-"""Arrays from .npy and .npz files, which may say anything of themselves.
+"""Arrays from .npy and .npz files, whose headers may be false.
 
-An .npy is mapped. The members of an .npz come into memory whole, so what they say of their size is
-held against the file and against the memory before anything is unpacked; torch's files, which are
-read elsewhere, are such archives too.
+An .npy is mapped. The members of an .npz are read into memory whole, so their stated sizes are
+checked against the file and against the memory before anything is unpacked; torch's files, which
+are read elsewhere, are such archives too.
 """
 
 import os
@@ -22,7 +22,8 @@ _ENDING = ".npy"
 _ARCHIVE = b"PK\x03\x04"
 _MEMORY = Path("/proc/meminfo")
 
-# What is unpacked is copied later on; and no data of use shrinks to such a part of itself.
+# The share of memory that arrays may take, because they are copied later; and the largest plausible
+# compression.
 _MOST_OF_MEMORY = 0.5
 _LARGE, _MOST_TIMES = 1 << 30, 200
 
@@ -33,28 +34,29 @@ _SMALLER = phrase("save an .npy, which is read as it is needed, or fewer samples
 def read_arrays(
     path: Path, *, smaller: str = _SMALLER, free: int | None = None
 ) -> dict[str, Array]:
-    """The arrays of a file by name, `x` where it has one without a name; nothing is unpickled.
+    """The arrays of a file by name, or `x` for a single array without a name; nothing is unpickled.
 
-    smaller  what to do about an archive that the memory has no room for
-    free     bytes of memory that programs can still have, where that is known better than here
+    smaller  the advice for an archive that does not fit into memory
+    free     the bytes of free memory; None to ask the system
     """
     try:
         if path.suffix.lower() == _ENDING:
             return {"x": np.load(path, mmap_mode="r", allow_pickle=False)}
-        refuse_size(path, sum(_declared(path).values()), smaller=smaller, free=free)
+        refuse_size(path, sum(_stated_sizes(path).values()), smaller=smaller, free=free)
         with np.load(path, allow_pickle=False) as archive:
             return {key: archive[key] for key in archive.files}
     except BadInput:
         raise
-    except Exception as error:  # numpy and zipfile raise a dozen kinds on damaged files
+    # numpy and zipfile raise a dozen kinds of exceptions for damaged files
+    except Exception as error:
         reason = plain(str(error).split("\n")[0]) or type(error).__name__
         raise BadInput(
             "{path}: cannot be read ({reason}); save plain arrays of numbers", path, reason
         ) from None
 
 
-def _declared(path: Path) -> dict[str, int]:
-    """The bytes that each array of an archive is to have, by their own heads."""
+def _stated_sizes(path: Path) -> dict[str, int]:
+    """The bytes of each array of an archive, as their headers state them."""
     with zipfile.ZipFile(path) as archive:
         return {
             one.filename: _array_bytes(archive, one)
@@ -76,15 +78,16 @@ def _array_bytes(archive: zipfile.ZipFile, one: zipfile.ZipInfo) -> int:
 def _head(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0
-    if version != (1, 0):  # the later ones differ in the length of the head and its encoding
+    if version != (1, 0):  # later versions differ in the length of the header and its encoding
         read = np.lib.format.read_array_header_2_0
     shape, _, dtype = read(file)
     return shape, dtype
 
 
 def archive_bytes(path: Path) -> int:
-    """What a file unpacks to by its own list of members; 0 where it does not begin as an archive,
-    and any exception where it does and has no such list."""
+    """The unpacked size of a file by its own list of members; 0 where it does not begin as an
+    archive. Raises any exception where it begins as an archive and has no such list.
+    """
     with path.open("rb") as file:
         if file.read(len(_ARCHIVE)) != _ARCHIVE:
             return 0
@@ -93,7 +96,7 @@ def archive_bytes(path: Path) -> int:
 
 
 def refuse_size(path: Path, whole: int, *, smaller: str, free: int | None = None) -> None:
-    """Refuses what is more than the memory has room for, or than a file of that size can hold."""
+    """Refuses a size that does not fit into memory, or that a file of this size cannot hold."""
     free = free_bytes() if free is None else free
     is_bomb = whole > _LARGE and whole > _MOST_TIMES * path.stat().st_size
     if free is not None and (is_bomb or whole > _MOST_OF_MEMORY * free):
@@ -106,10 +109,10 @@ def refuse_size(path: Path, whole: int, *, smaller: str, free: int | None = None
         )
 
 
-def free_bytes(told: Path = _MEMORY) -> int | None:
-    """How much memory programs can still have; None where nothing tells it."""
+def free_bytes(table: Path = _MEMORY) -> int | None:
+    """The bytes of memory that are still free for programs; None where the system does not say."""
     try:
-        rows = (line.split() for line in told.read_text().splitlines())
+        rows = (line.split() for line in table.read_text().splitlines())
         return next(1024 * int(row[1]) for row in rows if row[0] == "MemAvailable:")
     except (OSError, StopIteration, ValueError, IndexError):
         pass

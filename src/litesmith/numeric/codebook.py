@@ -1,4 +1,4 @@
-"""Codebooks: the few codes of the int8 grid that stand best for many numbers.
+"""Codebooks: the few codes of the int8 grid that represent many numbers best.
 
 One-dimensional k-means, solved exactly for numbers that lie in 255 bins around the codes.
 """
@@ -21,13 +21,13 @@ Codes = NDArray[np.int64]
 def codebook(numbers: Array, k: int, fixed: Iterable[int] = ()) -> Codes:
     """At most `k` codes, ascending, with the least sum of squared distances to the numbers.
 
-    The numbers lie between −127 and 127. The codes in `fixed` are among those found; there are at
-    most k of them.
+    The numbers lie between −127 and 127. The result contains the codes in `fixed`, of which there
+    are at most k.
     """
     forced = sorted(set(fixed))
     if len(forced) > k:
         raise ValueError(phrase("{count} codes are fixed, and only {k} may be", len(forced), k))
-    costs = _forbidden(_spans(numbers), forced)
+    costs = _forbid_skips(_spans(numbers), forced)
     return _GRID[_shortest(costs, k)].astype(np.int64)
 
 
@@ -38,7 +38,7 @@ def nearest(numbers: Array, book: Codes) -> NDArray[np.intp]:
 
 
 def _spans(numbers: Array) -> NDArray[np.float64]:
-    """What the numbers between two neighbouring codes cost, each going to the nearer one.
+    """The cost of the numbers between two neighbouring codes, each assigned to the nearer one.
 
     -> (257, 257): one row and one column for each code, between an open start and an open end.
     """
@@ -64,8 +64,8 @@ def _spans(numbers: Array) -> NDArray[np.float64]:
     return spans
 
 
-def _forbidden(spans: NDArray[np.float64], forced: list[int]) -> NDArray[np.float64]:
-    """No span may pass over a code that is to be in the book."""
+def _forbid_skips(spans: NDArray[np.float64], forced: list[int]) -> NDArray[np.float64]:
+    """The spans with an infinite cost for each one that would skip a forced code."""
     for code in forced:
         place = code + MOST_CODE + 1
         spans[:place, place + 1 :] = inf
@@ -73,9 +73,9 @@ def _forbidden(spans: NDArray[np.float64], forced: list[int]) -> NDArray[np.floa
 
 
 def _shortest(spans: NDArray[np.float64], k: int) -> list[int]:
-    """The places of at most `k` codes on the cheapest way from the open start to the open end."""
+    """The places of at most `k` codes on the cheapest path from the open start to the open end."""
     inner, ends = spans[1:-1, 1:-1], spans[1:-1, -1]
-    reached = [spans[0, 1:-1]]  # the cost up to each code, by how many codes are there by then
+    reached = [spans[0, 1:-1]]  # the cost up to each code, by the number of codes so far
     came: list[NDArray[np.intp]] = []
     for _ in range(min(k, _GRID.size) - 1):
         ways = reached[-1][:, None] + inner

@@ -36,7 +36,7 @@ def _finish(options: Record, product: Array, bias: Array | None) -> Array:
 
 
 def _correlate(views: Array, filters: Array) -> Array:
-    """Windows by filters (out, *window, in), which may be fewer channels deep: grouped."""
+    """Windows times filters (out, *window, in); filters with fewer channels mean groups."""
     spatial = filters.ndim - 2
     channel = 1 + spatial
     depth = filters.shape[-1]
@@ -119,11 +119,13 @@ def _spread(options: Record, shape: Sequence[int], filters: Array, x: Array) -> 
         steps = zip(begins, x.shape[1:-1], moves, strict=True)
         region = tuple(slice(b, b + (n - 1) * m.stride + 1, m.stride) for b, n, m in steps)
         full[(slice(None), *region)] += x @ filters[place].T
-    return _cut(full, sizes, moves, options.word("padding"))
+    return _remove_padding(full, sizes, moves, options.word("padding"))
 
 
-def _cut(full: Array, sizes: Sequence[int], moves: Sequence[Slide], padding: str) -> Array:
-    """What the padding leaves, with zeros where no value reached."""
+def _remove_padding(
+    full: Array, sizes: Sequence[int], moves: Sequence[Slide], padding: str
+) -> Array:
+    """The part inside the padding, with zeros where no value was written."""
     for axis, (size, move) in enumerate(zip(sizes, moves, strict=True), 1):
         before, _ = pads(padding, size, move)
         kept = np.take(full, range(before, min(before + size, full.shape[axis])), axis)

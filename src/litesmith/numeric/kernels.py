@@ -1,8 +1,8 @@
 """The kernel table: what each op computes, on plain arrays.
 
-KERNELS[kind](options, *arrays) gives one array or a tuple of them, and raises ValueError on what
-it does not do exactly as the runtime. Left out are ops that depend on more than arrays and
-options: scales, element types of outputs, states, other graphs, chance.
+KERNELS[kind](options, *arrays) returns one array or a tuple of arrays, and raises ValueError for
+whatever it does not do exactly as the runtime. Ops that depend on more than arrays and options are
+left out: on scales, element types of outputs, states, other graphs, chance.
 """
 
 from collections.abc import Sequence
@@ -158,9 +158,10 @@ KERNELS: dict[str, Kernel] = {
 
 
 def evaluate(op: Op, arrays: Sequence[Array | None]) -> tuple[Array, ...]:
-    """The outputs of a call whose inputs are these arrays, in the types its output tensors have.
+    """The outputs of an op for these arrays, in the types of its output tensors.
 
-    Raises ValueError on whatever the kernel cannot do, senseless and oversized calls included.
+    Raises ValueError for whatever the kernel cannot do, impossible shapes and oversized results
+    included.
     """
     if op.kind not in KERNELS:
         raise ValueError(phrase("{kind} has no kernel", op.kind))
@@ -168,14 +169,14 @@ def evaluate(op: Op, arrays: Sequence[Array | None]) -> tuple[Array, ...]:
         _refuse_encoded(tensor)
     options = options_or_defaults(op.kind, op.options)
     if op.kind == "CAST" and op.outputs:
-        # The runtime goes by the tensor and ignores the option, which many files do not set.
+        # The runtime obeys the tensor's type and ignores the option, which many files do not set.
         options = options.set(out_data_type=op.outputs[0].dtype.upper())
     _refuse_senseless(op.kind, options, arrays)
-    return _checked(op, _called(op.kind, options, arrays))
+    return _check_types(op, _call(op.kind, options, arrays))
 
 
 def _refuse_encoded(tensor: Tensor | None) -> None:
-    """Arrays that stand for other numbers than they hold are not for kernels."""
+    """Refuses arrays whose stored numbers stand for other numbers."""
     if tensor is not None and DTYPES[tensor.dtype].storage != tensor.dtype:
         raise ValueError(
             phrase("tensor {name!r}: {dtype} has no plain array", tensor.name, tensor.dtype)
@@ -183,7 +184,9 @@ def _refuse_encoded(tensor: Tensor | None) -> None:
 
 
 def _refuse_senseless(kind: str, options: Record, arrays: Sequence[Array | None]) -> None:
-    """With every value at hand a shape rule has no other reason to be silent."""
+    """Refuses impossible shapes: with every value known, a shape rule has no other reason to give
+    no result.
+    """
     roles = OPS[kind].inputs.split()
     needed = sum(role[-1] not in "?*" for role in roles)
     missing = [
@@ -204,7 +207,7 @@ def _refuse_senseless(kind: str, options: Record, arrays: Sequence[Array | None]
         refuse_excess(shape)
 
 
-def _called(kind: str, options: Record, arrays: Sequence[Array | None]) -> tuple[Array, ...]:
+def _call(kind: str, options: Record, arrays: Sequence[Array | None]) -> tuple[Array, ...]:
     try:
         with np.errstate(all="ignore"):
             result = KERNELS[kind](options, *arrays)
@@ -213,7 +216,7 @@ def _called(kind: str, options: Record, arrays: Sequence[Array | None]) -> tuple
     return result if isinstance(result, tuple) else (result,)
 
 
-def _checked(op: Op, results: tuple[Array, ...]) -> tuple[Array, ...]:
+def _check_types(op: Op, results: tuple[Array, ...]) -> tuple[Array, ...]:
     wanted = [tensor.dtype for tensor in op.outputs]
     if [str(result.dtype) for result in results] != wanted:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""What the weights of a layer are multiplied with, row by row, and the moments of these rows."""
+"""The input rows that a layer's weights multiply, and the moments of these rows."""
 
 from collections.abc import Iterable, Sequence
 from math import gcd
@@ -9,18 +9,18 @@ from numpy.typing import NDArray
 from litesmith.ir.types import Array
 from litesmith.ir.window import Slide, pads, slid_size
 
-# Sums of so many products of two int8 numbers are below 2**24, where float32 holds every integer:
-# they are exact, whatever the order in which a matrix product adds.
+# Sums of this many products of two int8 numbers stay below 2**24, where float32 holds every
+# integer: they are exact in any order of addition.
 _EXACT_ROWS = 1024
 
-# A variance below this share of the mean square is what rounding leaves of none.
+# A variance below this share of the mean square is rounding error.
 _CHANCE = 1e-12
 
 
 def some_places(count: int, most: int) -> NDArray[np.int64]:
-    """At most so many of a number of places, spread evenly, ascending; always the same ones.
+    """At most `most` of `count` places, evenly spread, ascending, and always the same ones.
 
-    Steps of the golden ratio do not fall in with the rows of an image, as equal steps may.
+    Steps of the golden ratio never align with the rows of an image, as equal steps may.
     """
     if count <= most:
         return np.arange(count)
@@ -35,8 +35,8 @@ def patches(
 ) -> Array:
     """The windows a convolution reads: (N, H, W, C) -> (N × places, height × width × C).
 
-    A row is in the order of a filter (height, width, C). `fill` is what the padding holds: in
-    stored numbers, the zero point. `most` limits the places in each image.
+    A row is in the order of a filter (height, width, C). `fill` is the value of the padding: for
+    stored integers, the zero point. `most` limits the places in each image.
     """
     sizes = x.shape[1:3]
     high, wide = (slid_size(padding, n, move) for n, move in zip(sizes, moves, strict=True))
@@ -87,11 +87,12 @@ def mean_window(x: Array, moves: Sequence[Slide], padding: str) -> NDArray[np.fl
 def covariances(
     pairs: Iterable[tuple[Array, Array]],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
-    """Of rows x, and of other rows y with them, over all pairs (x, y): E[xxᵀ] − E[x]E[x]ᵀ, the part
-    of an error in weights that a bias cannot make up for, E[yxᵀ] − E[y]E[x]ᵀ, and how many rows.
+    """The covariance of rows x, that of rows y with x, over all pairs (x, y), and the number of
+    rows: E[xxᵀ] − E[x]E[x]ᵀ, which weighs the errors of weights that a bias cannot compensate, and
+    E[yxᵀ] − E[y]E[x]ᵀ.
 
     Rows are (R, k) or (channels, R, k). The first is exact for int8, in float64 for others. A value
-    that never changes has no covariance with any: what the subtraction leaves of it is chance.
+    that never changes has covariance 0: what the subtraction leaves is rounding error.
     """
     sums: list[Array] = []
     for rows, others in pairs:
@@ -101,7 +102,7 @@ def covariances(
         found = [np.array(rows.shape[-2]), *own, *both]
         sums = [a + b for a, b in zip(sums, found, strict=True)] if sums else found
     count = np.maximum(sums[0], 1)
-    mean, second, *means, product = (one / count for one in sums[1:])
+    mean, second, *means, product = (pair / count for pair in sums[1:])
     own = second - mean[..., :, None] * mean[..., None, :]
     cross = product - means[0][..., :, None] * means[1][..., None, :]
     varies = _diagonal(own) > _CHANCE * _diagonal(second)

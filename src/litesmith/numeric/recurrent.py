@@ -1,4 +1,4 @@
-"""The cell of an LSTM step by step, which the runtime shows nobody."""
+"""The cell of an LSTM step by step; the runtime does not expose it."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,7 +12,7 @@ Floats = NDArray[np.float32]
 
 
 class LstmState(NamedTuple):
-    """What an LSTM hands on from step to step, each (batch, values)."""
+    """The state that an LSTM passes from step to step, each (batch, values)."""
 
     output: Floats
     cell: Floats
@@ -27,7 +27,7 @@ def run_lstm(
     assert x is not None
     steps = x if options["time_major"] else np.swapaxes(x, 0, 1)
     gates = [gate for gate in range(4) if inputs[1 + gate] is not None]
-    weight, recurrent, bias = (_joined(inputs, first, gates) for first in (1, 5, 12))
+    weight, recurrent, bias = (_join_gates(inputs, first, gates) for first in (1, 5, 12))
     clip = options.number("cell_clip")
     output, cell = state
     cells: list[Floats] = []
@@ -38,7 +38,7 @@ def run_lstm(
         cell = forget * cell + update * np.tanh(parts[2])
         cell = np.clip(cell, -clip, clip) if clip > 0 else cell
         output = _logistic(parts[3] + _peephole(inputs[11], cell)) * np.tanh(cell)
-        output = _projected(options, output, inputs[16], inputs[17])
+        output = _project(options, output, inputs[16], inputs[17])
         cells.append(cell)
     return np.stack(cells), LstmState(output, cell)
 
@@ -47,8 +47,8 @@ def _logistic(values: Array) -> Floats:
     return np.tanh(values * np.float32(0.5)) * np.float32(0.5) + np.float32(0.5)
 
 
-def _joined(inputs: Sequence[Array | None], first: int, gates: Sequence[int]) -> Array:
-    """One part of all gates, under one another."""
+def _join_gates(inputs: Sequence[Array | None], first: int, gates: Sequence[int]) -> Array:
+    """One part (such as the weights) of all gates, stacked."""
     return np.concatenate([part for g in gates if (part := inputs[first + g]) is not None])
 
 
@@ -56,7 +56,7 @@ def _peephole(weight: Array | None, cell: Floats) -> Array | float:
     return 0.0 if weight is None else weight * cell
 
 
-def _projected(options: Record, hidden: Floats, weight: Array | None, bias: Array | None) -> Floats:
+def _project(options: Record, hidden: Floats, weight: Array | None, bias: Array | None) -> Floats:
     if weight is None:
         return hidden
     clip = options.number("proj_clip")

@@ -1,11 +1,11 @@
-"""Weights to codes so that a layer's outputs, not its weights, come out closest.
+"""Rounds weights to codes so that a layer's outputs, not its weights, come out closest.
 
 The error of a layer's output is (w − q) H (w − q)ᵀ for each output channel; H, the Hessian, is the
-covariance of what the weights are multiplied with. Rounding weights in turn, each so that it makes
-up for the errors of those rounded before, keeps it far smaller than rounding each to its nearest
-code: Frantar et al., GPTQ, 2022, here in the form of Babai's nearest plane, which needs no inverse.
-Codes of few bits are then moved one at a time for as long as that helps: Behdin et al., QuantEase,
-2023.
+covariance of the inputs that the weights multiply. Rounding weights in turn, each so that it
+compensates the errors of those rounded before, keeps the error far smaller than rounding each to
+its nearest code: Frantar et al., GPTQ, 2022, here in the form of Babai's nearest plane, which needs
+no inverse. Codes of few bits are then moved one at a time as long as that helps: Behdin et al.,
+QuantEase, 2023.
 """
 
 from collections.abc import Callable
@@ -20,40 +20,41 @@ from litesmith.phrases import phrase
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-# The scales (out, groups) that a file and a kernel can have in place of some.
+# Maps scales (out, groups) to the nearest ones that the file and its kernel can represent.
 Storable = Callable[[Matrix], Matrix]
 
 _BLOCK = 128
 
-# Added to the diagonal, in parts of its mean, against taking chance for covariance: a third of it
-# does worse on unseen samples where there were few to learn from, thrice as much where many.
+# Added to the diagonal, as a share of its mean, so that chance is not taken for covariance: a third
+# of this does worse on unseen samples after few samples, three times as much after many.
 _DAMPING = 0.03
 
-# Off the diagonal, so much of a covariance is taken for chance: with many rows, and at most more.
+# The share of covariances off the diagonal that counts as chance: at least this much with many
+# rows, at most the second number with few.
 _LEAST_SHRUNK, _MOST_SHRUNK = 0.1, 0.5
 
-# How much weights are held to what they were, in parts of the mean of the Hessian's diagonal: a
-# fifth of it follows chance, ten times as much leaves errors to the layers behind.
+# How strongly weights are held to their original values, as a share of the mean of the Hessian's
+# diagonal: a fifth of this fits chance, ten times as much leaves errors to later layers.
 _HOLD = 0.5
 
-# Steps towards weights under a mask, and how near to them is near enough.
+# The limit of steps when solving for weights under a mask, and the tolerance.
 _MOST_STEPS, _NEAR = 500, 1e-9
 
-# Parts of a scale that are tried in its place.
+# The factors of a scale that are tried.
 _PARTS = (0.75, 0.8, 0.85, 0.9, 0.95, 1.05, 1.1, 1.15)
 
-# Rounds over all codes of a row, and how often its scale follows.
+# The rounds over all codes of a row, and how often its scale is refitted.
 _SWEEPS, _REFITS = 4, 2
 
 
-def rounded(weights: Matrix, hessian: Matrix, scales: Matrix, ends: Ends) -> NDArray[np.int8]:
+def round_weights(weights: Matrix, hessian: Matrix, scales: Matrix, ends: Ends) -> NDArray[np.int8]:
     """Codes between the ends: weights (out, k), hessian (k, k) or (out, k, k), scales (out, groups)
     of equally many columns each.
 
-    No row's error is larger than with the nearest codes, and a weight of 0 has the code 0.
+    No row's error is larger than with the nearest codes, and a weight of 0 gets the code 0.
     """
     steps = spread(scales, weights.shape[1])
-    return _rounded(weights, _triangle(hessian), steps, ends).astype(np.int8)
+    return _round(weights, _triangle(hessian), steps, ends).astype(np.int8)
 
 
 def spread(scales: Matrix, columns: int) -> Matrix:
@@ -61,17 +62,17 @@ def spread(scales: Matrix, columns: int) -> Matrix:
     return np.repeat(scales, columns // scales.shape[1], axis=1)
 
 
-def fitted(
+def fit_codes_and_scales(
     weights: Matrix, hessian: Matrix, scales: Matrix, ends: Ends, storable: Storable
 ) -> tuple[NDArray[np.int8], Matrix]:
-    """Codes and scales: those of some scales near the given ones that do best, row by row, each
-    code then moved while that helps.
+    """Codes and scales: for each row the best of several scales near the given one; each code is
+    then moved as long as that helps.
 
-    Ten times the work of `rounded`; at 4 bits the error on unseen samples falls by a tenth.
+    Ten times the work of `round_weights`; at 4 bits the error on unseen samples falls by a tenth.
     """
     triangle, columns = _triangle(hessian), weights.shape[1]
     chosen = storable(scales)
-    codes = _rounded(weights, triangle, spread(chosen, columns), ends)
+    codes = _round(weights, triangle, spread(chosen, columns), ends)
     best = weighted_error(weights - codes * spread(chosen, columns), hessian)
 
     def keep_better(tried_codes: Matrix, tried: Matrix) -> None:
@@ -83,17 +84,18 @@ def fitted(
 
     for part in _PARTS:
         tried = storable(part * scales)
-        keep_better(_rounded(weights, triangle, spread(tried, columns), ends), tried)
+        keep_better(_round(weights, triangle, spread(tried, columns), ends), tried)
     for _ in range(_REFITS):
         steps = spread(chosen, columns)
-        keep_better(_descended(weights, codes, steps, triangle.damped, ends), chosen)
-        keep_better(codes, storable(_followed(weights, codes, chosen, hessian)))
+        keep_better(_descend(weights, codes, steps, triangle.damped, ends), chosen)
+        keep_better(codes, storable(_refit_scales(weights, codes, chosen, hessian)))
     return codes.astype(np.int8), chosen
 
 
-def _followed(weights: Matrix, codes: Matrix, scales: Matrix, hessian: Matrix) -> Matrix:
-    """The scales of each row, one after the other, that do best with these codes; a scale stays
-    as it is where that is none."""
+def _refit_scales(weights: Matrix, codes: Matrix, scales: Matrix, hessian: Matrix) -> Matrix:
+    """Refits the scales of each row, one after the other, to these codes; a scale stays where no
+    better one is positive.
+    """
     found, (rows, groups) = scales.copy(), scales.shape
     parts = codes.reshape(rows, groups, -1)
     size = parts.shape[2]
@@ -110,8 +112,10 @@ def _followed(weights: Matrix, codes: Matrix, scales: Matrix, hessian: Matrix) -
     return found
 
 
-def _descended(weights: Matrix, codes: Matrix, steps: Matrix, damped: Matrix, ends: Ends) -> Matrix:
-    """Codes moved one at a time, each to where it makes up best for all others of its row."""
+def _descend(weights: Matrix, codes: Matrix, steps: Matrix, damped: Matrix, ends: Ends) -> Matrix:
+    """Moves codes one at a time, each to the value that compensates best for all others of its
+    row.
+    """
     codes = codes.copy()
     power = np.broadcast_to(_diagonal(damped), codes.shape) * steps
     movable = (weights != 0) & (power > 0)
@@ -131,25 +135,27 @@ def _descended(weights: Matrix, codes: Matrix, steps: Matrix, damped: Matrix, en
     return codes
 
 
-def shrunk(hessian: Matrix, rows: int) -> Matrix:
-    """A Hessian nearer to its diagonal, the more so the fewer rows of inputs it was seen on: with
-    300 rows for 1,024 inputs the error on unseen ones falls by 2 dB, with 50 times as many rows by
-    0.1 dB."""
+def shrink(hessian: Matrix, rows: int) -> Matrix:
+    """A Hessian shrunk towards its diagonal, the more so the fewer rows of inputs are behind it:
+    with 300 rows for 1,024 inputs, the error on unseen rows falls by 2 dB, with 50 times as many
+    rows by 0.1 dB.
+    """
     size = hessian.shape[-1]
     part = _LEAST_SHRUNK + _MOST_SHRUNK * size / (size + rows)
     return hessian * (1 - part * (1 - np.eye(size)))
 
 
 def weighted_error(errors: Matrix, hessian: Matrix) -> Matrix:
-    """The output's mean squared error by each row of weight errors (out, k): -> (out,)."""
+    """The output's mean squared error for each row of weight errors (out, k): -> (out,)."""
     return (times(errors, hessian) * errors).sum(axis=1)
 
 
 def excess(rows: Matrix, hessian: Matrix, wanted: Matrix, most_gain: float = 1.0) -> Matrix:
-    """The mean squared error of each row's outputs, less what is the same for any weights: (out,).
+    """The mean squared error of each row's outputs, without the part that is equal for all weights:
+    (out,).
 
     wanted     the covariance of the wanted outputs with the inputs, (out, k)
-    most_gain  a row may be multiplied by up to so much, or divided, to come nearest
+    most_gain  the largest factor by which a row may be multiplied or divided to come closest
     """
     power, shared = weighted_error(rows, hessian), (rows * wanted).sum(axis=1)
     alive = power > 1e-30
@@ -158,15 +164,16 @@ def excess(rows: Matrix, hessian: Matrix, wanted: Matrix, most_gain: float = 1.0
     return gain**2 * power - 2 * gain * shared
 
 
-def refitted(weights: Matrix, hessian: Matrix, cross: Matrix, kept: Mask | None = None) -> Matrix:
-    """The weights that give on other inputs most nearly what these give on theirs: (out, k).
+def refit(weights: Matrix, hessian: Matrix, cross: Matrix, kept: Mask | None = None) -> Matrix:
+    """The weights whose outputs on other inputs are closest to those of these weights on their own
+    inputs: (out, k).
 
     hessian  the covariance of the other inputs, (k, k) or (out, k, k)
     cross    the covariance of the weights' own inputs with the others, of the same shape
-    kept     False for weights that are 0 whatever the others are, (out, k)
+    kept     False for weights that must stay 0, (out, k)
 
-    So a layer makes up for the errors of the layers before it. Least squares, held to the weights
-    where the inputs do not decide.
+    In this way a layer compensates for the errors of the layers before it. Least squares, held to
+    the original weights where the inputs do not decide.
     """
     size = hessian.shape[-1]
     mean = np.asarray(_diagonal(hessian).mean(axis=1)).reshape(*hessian.shape[:-2], 1, 1)
@@ -174,15 +181,16 @@ def refitted(weights: Matrix, hessian: Matrix, cross: Matrix, kept: Mask | None 
     wanted = times(weights, cross + held)
     if kept is not None:
         unit = _HOLD * mean + 1e-30
-        return _solved(wanted / unit[..., 0], (hessian + held) / unit, kept)
+        return _solve(wanted / unit[..., 0], (hessian + held) / unit, kept)
     if hessian.ndim == 2:
         return np.asarray(np.linalg.solve(hessian + held, wanted.T).T, np.float64)
     return np.asarray(np.linalg.solve(hessian + held, wanted[..., None])[..., 0], np.float64)
 
 
-def _solved(wanted: Matrix, equations: Matrix, kept: Mask) -> Matrix:
-    """Rows that give the wanted ones where they are kept, and are 0 elsewhere: equations (k, k) or
-    (out, k, k), positive definite. By conjugate gradients, all rows at once."""
+def _solve(wanted: Matrix, equations: Matrix, kept: Mask) -> Matrix:
+    """Solves for rows that give the wanted ones; entries that are not kept are 0. equations (k, k)
+    or (out, k, k), positive definite. By conjugate gradients, all rows at once.
+    """
     rows = np.zeros_like(wanted)
     missed = np.where(kept, wanted, 0.0)
     way, energy = missed, np.square(missed).sum(axis=1)
@@ -199,15 +207,15 @@ def _solved(wanted: Matrix, equations: Matrix, kept: Mask) -> Matrix:
 
 
 def _ratio(above: Matrix, below: Matrix) -> Matrix:
-    """0 where there is nothing to divide by."""
+    """The ratio; 0 where the divisor is 0."""
     return np.where(below > 0, above / np.where(below > 0, below, 1.0), 0.0)
 
 
-def searched_scales(
+def search_scales(
     weights: Matrix, diagonal: Matrix, ends: Ends, storable: Storable, groups: int = 1
 ) -> Matrix:
-    """The scale of each group of a row that rounds it best, every weight's error counted by the
-    diagonal: -> (out, groups).
+    """The best scale for each group of a row, with every weight's error weighted by the diagonal:
+    -> (out, groups).
 
     weights (out, k), diagonal of the Hessian (k,) or (out, k).
     """
@@ -222,14 +230,14 @@ def searched_scales(
     for part in np.linspace(*((0.35, 1, 40) if most < 127 else (0.7, 1, 13))):
         scales = storable(part * peaks / most)
         steps = scales[:, :, None]
-        errors = (_kept(parts / steps, ends) * steps - parts) ** 2
+        errors = (_clip(parts / steps, ends) * steps - parts) ** 2
         error = (errors * counted).sum(axis=2)
         chosen = np.where(error <= best, scales, chosen)
         best = np.minimum(error, best)
     return chosen
 
 
-def _kept(in_codes: Matrix, ends: Ends) -> Matrix:
+def _clip(in_codes: Matrix, ends: Ends) -> Matrix:
     return np.clip(np.rint(in_codes), *ends)
 
 
@@ -239,13 +247,14 @@ def _diagonal(hessian: Matrix) -> Matrix:
 
 
 def times(rows: Matrix, hessian: Matrix) -> Matrix:
-    """Each row times the Hessian, or times its own."""
+    """Each row times the Hessian, or times its own Hessian."""
     return rows @ hessian if hessian.ndim == 2 else (rows[:, None, :] @ hessian)[:, 0]
 
 
 class _Triangle(NamedTuple):
-    """A Hessian, also as it was raised, the order of its columns, and the lower triangular L of
-    L Lᵀ = H in that order."""
+    """A Hessian, its damped form, the order of its columns, and the lower triangular L with L Lᵀ =
+    H in that order.
+    """
 
     hessian: Matrix
     damped: Matrix
@@ -254,11 +263,14 @@ class _Triangle(NamedTuple):
 
 
 def _triangle(hessian: Matrix) -> _Triangle:
-    """Columns ascend by the Hessian's diagonal, which is raised until there is a factor."""
+    """Factorizes a Hessian with its columns in ascending order of the diagonal, which is raised
+    until the factor exists.
+    """
     if not np.isfinite(hessian).all():
         raise ValueError(phrase("a moment of the inputs is infinite or not a number"))
     peak = np.abs(hessian).max(axis=(-2, -1), keepdims=True, initial=0)
-    hessian = hessian / np.where(peak > 0, peak, 1.0)  # no number of the work leaves float64
+    # scaled so that no intermediate number leaves float64
+    hessian = hessian / np.where(peak > 0, peak, 1.0)
     hessian = (hessian + np.swapaxes(hessian, -1, -2)) / 2
     order = np.argsort(_diagonal(hessian).mean(axis=0), kind="stable")
     ordered = hessian[..., order[:, None], order]
@@ -274,12 +286,12 @@ def _triangle(hessian: Matrix) -> _Triangle:
             damping *= 10
 
 
-def _rounded(weights: Matrix, triangle: _Triangle, steps: Matrix, ends: Ends) -> Matrix:
-    """Codes of weights by the step of each."""
+def _round(weights: Matrix, triangle: _Triangle, steps: Matrix, ends: Ends) -> Matrix:
+    """Rounds weights to codes, given the step of each."""
     if not np.isfinite(weights).all():
         raise ValueError(phrase("a weight is infinite or not a number"))
     hessian, _, order, factor = triangle
-    nearest = _kept(weights / steps, ends)
+    nearest = _clip(weights / steps, ends)
     codes = np.empty_like(nearest)
     codes[:, order] = _planes(weights[:, order], steps[:, order], factor, ends)
     error, least = (weighted_error(weights - one * steps, hessian) for one in (codes, nearest))
@@ -287,7 +299,7 @@ def _rounded(weights: Matrix, triangle: _Triangle, steps: Matrix, ends: Ends) ->
 
 
 def _planes(weights: Matrix, steps: Matrix, factor: Matrix, ends: Ends) -> Matrix:
-    """Codes from the last column to the first, each making up for those after it."""
+    """Codes from the last column to the first, each compensating those after it."""
     size = weights.shape[1]
     codes, errors = np.empty_like(weights), np.zeros_like(weights)
     for end in range(size, 0, -_BLOCK):
@@ -296,7 +308,7 @@ def _planes(weights: Matrix, steps: Matrix, factor: Matrix, ends: Ends) -> Matri
         for column in range(end - 1, start - 1, -1):
             place, own = column - start, weights[:, column]
             wanted = own + carried[:, place] / factor[..., column, column]
-            code = _kept(wanted / steps[:, column], ends)
+            code = _clip(wanted / steps[:, column], ends)
             codes[:, column] = np.where(own == 0, 0.0, code)
             errors[:, column] = own - codes[:, column] * steps[:, column]
             carried[:, :place] += errors[:, column, None] * factor[..., column, start:column]

@@ -13,8 +13,8 @@ from litesmith.phrases import phrase
 
 
 def reshape(options: Record, x: Array, shape: Array | None = None) -> Array:
-    asked = options.integers("new_shape") if shape is None else integers(shape)
-    return x.reshape(reshaped(x.size, asked))
+    sizes = options.integers("new_shape") if shape is None else integers(shape)
+    return x.reshape(reshaped(x.size, sizes))
 
 
 def squeeze(options: Record, x: Array) -> Array:
@@ -138,7 +138,7 @@ def zeros_like(options: Record, x: Array) -> Array:
 
 
 def range_(options: Record, start: Array, limit: Array, delta: Array) -> Array:
-    """The runtime adds up, so that rounding errors add up too."""
+    """Values from start to limit; the runtime sums the steps, so rounding errors accumulate."""
     demand("float32 int32 int64", start, limit, delta)
     numbers = [array.reshape(-1).tolist() for array in (start, limit, delta)]
     count = range_length(*(value for (value,) in numbers))
@@ -181,14 +181,14 @@ def depth_to_space(options: Record, x: Array) -> Array:
     batch, height, width, channels = x.shape
     block = _block(options)
     parts = x.reshape(batch, height, width, block, block, channels // block**2)
-    return _merged(parts.transpose(0, 1, 3, 2, 4, 5), (batch, height * block, width * block))
+    return _merge_rest(parts.transpose(0, 1, 3, 2, 4, 5), (batch, height * block, width * block))
 
 
 def space_to_depth(options: Record, x: Array) -> Array:
     batch, height, width, channels = x.shape
     block = _block(options)
     parts = x.reshape(batch, height // block, block, width // block, block, channels)
-    return _merged(parts.transpose(0, 1, 3, 2, 4, 5), (batch, height // block, width // block))
+    return _merge_rest(parts.transpose(0, 1, 3, 2, 4, 5), (batch, height // block, width // block))
 
 
 def _block(options: Record) -> int:
@@ -198,7 +198,7 @@ def _block(options: Record) -> int:
     return block
 
 
-def _merged(parts: Array, front: Sequence[int]) -> Array:
+def _merge_rest(parts: Array, front: Sequence[int]) -> Array:
     """All dimensions after the front as one."""
     depth = parts.size // max(int(np.prod(front)), 1)
     return parts.reshape(*front, depth)

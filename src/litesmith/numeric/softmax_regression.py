@@ -1,7 +1,7 @@
-"""Softmax regression: the linear scores that tell classes apart best, solved and not trained.
+"""Softmax regression: the linear scores that separate classes best, solved and not trained.
 
-Features are brought to mean 0 and size 1 first, so that one strength suits all of them, and the
-result is given back for the features as they came.
+Features are first scaled to mean 0 and size 1, so that one strength suits all of them; the result
+is converted back to the original features.
 """
 
 from collections import deque
@@ -14,27 +14,27 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
-# Strengths that are compared: of the penalty a sample, from strong to weak.
+# The strengths of the penalty per sample that are compared, from strong to weak.
 STRENGTHS = tuple(10 ** (0.5 - place / 2) for place in range(10))
 
-# Where the gradient is so small, all that is left is noise; strengths are told apart before. No
-# solution took half as many steps.
+# Below this gradient only noise is left; the second limit suffices to compare strengths. No
+# solution took half of these steps.
 _FLAT, _NEARLY_FLAT, _MOST_STEPS = 1e-6, 1e-4, 500
 
-# Multiplications that the linear algebra library gives to one core (OpenBLAS: 2**18), and from
-# where on several are worth it.
+# Up to this many multiplications the linear algebra library uses one core (OpenBLAS: 2**18); from
+# the second number on, several cores pay.
 _OWN_WORK, _SHARED_WORK = 2**18, 2**25
 
-# So many strengths that lose in a row are enough.
+# The comparison stops after this many losing strengths in a row.
 _PATIENCE = 2
 
 _MEMORY = 10
 _LEAST_GAIN, _SHRINK, _MOST_SHRINKS = 1e-4, 0.5, 30
 
-# A feature that varies by less than this part of the usual one is noise: not blown up.
+# A feature that varies by less than this share of the usual one is noise, and is not scaled up.
 _LEAST_SIZE = 1e-3
 
-# Axes with less than this part of the most, in squares, are rounding.
+# Axes with less than this share of the largest, in squares, are rounding errors.
 _LEAST_SPREAD = 1e-12
 
 
@@ -45,12 +45,12 @@ class Linear(NamedTuple):
     bias: Floats
 
     def scores(self, features: NDArray[np.floating]) -> Floats:
-        """Of rows of features: (samples, features) -> (samples, classes)."""
+        """The scores of rows of features: (samples, features) -> (samples, classes)."""
         return features.astype(np.float64) @ self.weight.T + self.bias
 
 
 class CrossValidated(NamedTuple):
-    """A strength, and how well heads of it did on samples that they were not solved on."""
+    """A strength, and the results of its heads on samples that they were not solved on."""
 
     strength: float
     loss: float
@@ -58,8 +58,9 @@ class CrossValidated(NamedTuple):
 
 
 class Examples(NamedTuple):
-    """What is learned from: features of shape (samples, features), the class of each, and how much
-    each one counts; weights have the mean 1."""
+    """Training samples: features of shape (samples, features), the class of each sample, and its
+    weight; weights have the mean 1.
+    """
 
     features: NDArray[np.floating]
     labels: Numbers
@@ -67,7 +68,7 @@ class Examples(NamedTuple):
     classes: int
 
     def at(self, places: Numbers) -> "Examples":
-        """Some of them, their weights with the mean 1 again."""
+        """The samples at these places, with their weights scaled to the mean 1 again."""
         weights = self.weights[places]
         return self._replace(
             features=self.features[places],
@@ -77,31 +78,31 @@ class Examples(NamedTuple):
 
 
 def solve(examples: Examples, strength: float) -> Linear:
-    """The head with the least loss plus strength / 2 × the square of its weights."""
-    return _Ladder(examples).step(strength)
+    """The head with the least loss, plus strength / 2 × the squares of its weights."""
+    return _HeadSequence(examples).step(strength)
 
 
-def judged(
+def cross_validate(
     examples: Examples, folds: Numbers, strengths: Sequence[float] = STRENGTHS
 ) -> list[CrossValidated]:
-    """Strengths by cross-validation, from the first on until weaker ones only lose.
+    """Cross-validates strengths, from the first on until weaker ones only lose.
 
-    `folds` has the fold that each sample is judged in; one of −1 is learned from only.
+    `folds` has the fold in which each sample is judged; samples with −1 are only learned from.
     """
     numbers = np.unique(folds[folds >= 0])
     held = [np.flatnonzero(folds == number) for number in numbers]
-    ladders = [_Ladder(examples.at(np.flatnonzero(folds != number))) for number in numbers]
+    ladders = [_HeadSequence(examples.at(np.flatnonzero(folds != number))) for number in numbers]
     found: list[CrossValidated] = []
     for strength in strengths:
         heads = [ladder.step(strength, _NEARLY_FLAT) for ladder in ladders]
-        found.append(_judged(strength, heads, [examples.at(places) for places in held]))
+        found.append(_judge(strength, heads, [examples.at(places) for places in held]))
         best = min(range(len(found)), key=lambda place: found[place].loss)
         if len(found) - 1 - best >= _PATIENCE:
             break
     return found
 
 
-def _judged(strength: float, heads: Sequence[Linear], parts: Sequence[Examples]) -> CrossValidated:
+def _judge(strength: float, heads: Sequence[Linear], parts: Sequence[Examples]) -> CrossValidated:
     losses, right, total = 0.0, 0.0, 0.0
     for head, part in zip(heads, parts, strict=True):
         scores = head.scores(part.features)
@@ -112,11 +113,12 @@ def _judged(strength: float, heads: Sequence[Linear], parts: Sequence[Examples])
     return CrossValidated(strength, losses / total, right / total)
 
 
-class _Ladder:
-    """Heads of one set of examples; each begins where the one before it ended.
+class _HeadSequence:
+    """Solves heads on one set of examples; each search begins where the one before it ended.
 
-    The features are turned to the axes along which the samples spread, and measured by how steep
-    the loss can be along each: all directions are alike then, and a dozen steps do for hundreds.
+    The features are rotated to the axes along which the samples spread, and scaled by how steep the
+    loss can be along each: all directions are then alike, and a dozen steps do the work of
+    hundreds.
     """
 
     def __init__(self, examples: Examples) -> None:
@@ -133,7 +135,7 @@ class _Ladder:
         """The head of a strength, where the gradient is smaller than `flat`."""
         steep = np.sqrt(strength + self._spread / len(self._turned) / 4)
         problem = _Problem(self._turned / steep, self._examples, strength / np.square(steep))
-        found = _minimized(problem, np.column_stack([self._weight * steep, self._bias]), flat)
+        found = _minimize(problem, np.column_stack([self._weight * steep, self._bias]), flat)
         self._weight, self._bias = found[:, :-1] / steep, found[:, -1]
         weight = self._weight @ self._turn.T / self._size
         return Linear(weight, self._bias - weight @ self._mean)
@@ -162,7 +164,9 @@ def _centre(features: Floats) -> tuple[Floats, Floats]:
 
 
 class _Problem:
-    """The loss of a head with a penalty for each feature, and its gradient; the bias has none."""
+    """The loss of a head with a penalty for each feature but none for the bias, and its
+    gradient.
+    """
 
     def __init__(self, scaled: Floats, examples: Examples, strengths: Floats) -> None:
         self._blocks, self._strengths = _blocks(scaled, examples.classes), strengths
@@ -188,8 +192,9 @@ class _Problem:
 
 
 def _blocks(features: Floats, classes: int) -> list[Floats]:
-    """Rows in parts that one core multiplies alone: for so little work, waiting for the others
-    takes longer, on a busy machine ten times longer. Much work is left whole."""
+    """Splits rows into parts small enough for one core: for so little work, waiting for other cores
+    takes longer, on a busy machine ten times longer. Large work stays whole.
+    """
     products = features.shape[1] * classes
     if products * len(features) > _SHARED_WORK:
         return [features]
@@ -197,14 +202,14 @@ def _blocks(features: Floats, classes: int) -> list[Floats]:
     return [features[start : start + rows] for start in range(0, len(features), rows)]
 
 
-def _minimized(problem: _Problem, start: Floats, flat: float) -> Floats:
-    """Where the loss is least, by L-BFGS; the problem is convex, so that this is one place."""
+def _minimize(problem: _Problem, start: Floats, flat: float) -> Floats:
+    """The minimum of the loss, by L-BFGS; the problem is convex, so there is only one."""
     here, (loss, gradient) = start, problem(start)
     moves: deque[tuple[Floats, Floats, float]] = deque(maxlen=_MEMORY)
     for _ in range(_MOST_STEPS):
         if np.abs(gradient).max() < flat:
             break
-        direction = -_bent(gradient, moves)
+        direction = -_divide_by_curvature(gradient, moves)
         slope = float((direction * gradient).sum())
         length = 1.0 if moves else 1.0 / max(1.0, float(np.abs(gradient).sum()))
         for _ in range(_MOST_SHRINKS):
@@ -214,7 +219,7 @@ def _minimized(problem: _Problem, start: Floats, flat: float) -> Floats:
                 break
             length *= _SHRINK
         else:
-            break  # no step is short enough: rounding is all that is left
+            break  # no step helps: only rounding errors are left
         step, change = there - here, new_gradient - gradient
         curve = float((step * change).sum())
         if curve > 0:
@@ -223,8 +228,8 @@ def _minimized(problem: _Problem, start: Floats, flat: float) -> Floats:
     return here
 
 
-def _bent(gradient: Floats, moves: Sequence[tuple[Floats, Floats, float]]) -> Floats:
-    """The gradient divided by the curvature that the last moves have met."""
+def _divide_by_curvature(gradient: Floats, moves: Sequence[tuple[Floats, Floats, float]]) -> Floats:
+    """The gradient divided by the curvature that the last moves have shown."""
     bent, shares = gradient.copy(), list[float]()
     for step, change, curve in reversed(moves):
         shares.append(float((step * bent).sum()) / curve)

@@ -1,7 +1,8 @@
-"""Masks of weights: which to keep, and what it costs to lose the others.
+"""Masks of weights: which weights to keep, and the cost of losing the others.
 
-Weights are rows here: (channels, inputs of a channel). They go in units: single weights, or blocks
-of four neighbouring inputs of one channel. In 2:4, the two least of each four can go.
+Weights are rows here: (channels, inputs of a channel). They are removed in units: single weights,
+or blocks of four neighbouring inputs of one channel. In 2:4, the two least of each four can be
+removed.
 """
 
 from collections.abc import Sequence
@@ -17,16 +18,17 @@ from litesmith.phrases import phrase
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-# Weights in a unit, and what the inputs of a channel must be a multiple of.
+# The weights in a unit, and the number of which a channel's inputs must be a multiple.
 UNITS = {"1x1": 1, "1x4": 4, "2:4": 1}
 MULTIPLES = {"1x1": 1, "1x4": 4, "2:4": 4}
 
-# An input that is always zero makes no weight worthless: others may be ranked by it.
+# An input that is always zero gets this much, so that its weights still have a ranking.
 _LEAST_RMS = 1e-6
 
 
 def importance(weights: Array, rms: Array | None = None) -> Floats:
-    """What each weight adds to the output, by size: |w|, times that of its input where known.
+    """The size of each weight's contribution to the output: |w|, times the size of its input if
+    known.
 
     `rms` broadcasts to the shape of the weights.
     """
@@ -43,9 +45,11 @@ def unit_energies(rows: Array, block: str) -> Floats:
 
 
 def keep_mask(rows: Array, block: str, removed: int) -> Mask:
-    """True for what stays when the `removed` least units go: exactly so many, ties from the left.
+    """True for the weights that stay when exactly the `removed` least units go; ties go from the
+    left.
 
-    Only one in two can go in 2:4."""
+    In 2:4 at most every second weight can go.
+    """
     energies = unit_energies(rows, block)
     if block == "2:4":
         order = np.argsort(energies.reshape(-1, 4), axis=1, kind="stable")
@@ -66,18 +70,18 @@ def _least(numbers: Floats, count: int) -> NDArray[np.int64]:
 
 
 class Curve(NamedTuple):
-    """The error that a layer adds, by how many of its units go; both ascend from 0."""
+    """The error that a layer adds, by the number of its removed units; both ascend from 0."""
 
     removed: NDArray[np.int64]
     error: Floats
 
 
-# Points of a curve, beside those where something is known.
+# The number of points of a curve, besides the measured ones.
 _POINTS = 48
 
 
 def error_curve(rows: Array, block: str, most: float = 1.0) -> Curve:
-    """The share of a layer's energy that goes with so many units, up to a share of them."""
+    """The share of a layer's energy lost with each number of units, up to a share of all units."""
     energies = np.sort(unit_energies(rows, block))
     total = energies.sum()
     gone = np.concatenate([[0.0], np.cumsum(energies)]) / (total if total > 0 else 1.0)
@@ -88,9 +92,10 @@ def error_curve(rows: Array, block: str, most: float = 1.0) -> Curve:
     return Curve(removed, gone[removed])
 
 
-def scaled(curve: Curve, seen: Sequence[tuple[int, float]]) -> Curve:
-    """A curve brought to errors that were measured at some points; between them it keeps its
-    shape."""
+def fit_curve(curve: Curve, seen: Sequence[tuple[int, float]]) -> Curve:
+    """A curve scaled to errors that were measured at some points; between them it keeps its
+    shape.
+    """
     places: list[int] = []
     factors: list[float] = []
     for removed, error in sorted(seen):
@@ -105,7 +110,7 @@ def scaled(curve: Curve, seen: Sequence[tuple[int, float]]) -> Curve:
 
 
 def allocate(curves: Sequence[Curve], total: int) -> list[int]:
-    """How many units go from each layer, `total` in all, for the least sum of errors.
+    """The number of units to remove from each layer, `total` in all, for the least sum of errors.
 
     Each curve counts as its lower convex hull, whose pieces are taken from the cheapest on.
     """
@@ -137,17 +142,18 @@ def _hull(curve: Curve) -> list[int]:
     return corners
 
 
-# How much weights are held to what they were, in parts of the mean of the Hessian's diagonal.
+# How strongly weights are held to their original values, as a share of the mean of the Hessian's
+# diagonal.
 _HOLD = 0.05
 
 
-def refilled(weights: Floats, mask: Mask, hessian: Floats, cross: Floats) -> Floats:
-    """The weights under a mask that give most nearly what all of them give: (out, k) both.
+def refit_under_mask(weights: Floats, mask: Mask, hessian: Floats, cross: Floats) -> Floats:
+    """The weights under a mask whose outputs are closest to those of all weights: (out, k) both.
 
     hessian  the covariance of the inputs under the mask, (k, k)
     cross    the covariance of the full weights' inputs with these, (k, k)
 
-    Least squares for each output, held to the weights where the inputs do not decide.
+    Least squares for each output, held to the original weights where the inputs do not decide.
     """
     held = (_HOLD * float(np.diagonal(hessian).mean()) + 1e-30) * np.eye(len(hessian))
     wanted = weights @ (cross + held)

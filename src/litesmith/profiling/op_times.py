@@ -251,9 +251,9 @@ def _warm_up(pair: _Pair) -> float:
     profile."""
     plain, profiled = pair
     for session in (profiled, plain):
-        with quiet():  # a model that turns out to need the classic interpreter says so on stderr,
+        with quiet():  # a model that needs the classic interpreter says so on stderr,
             session.run()
-            session.run()  # some of them at the second run
+            session.run()  # sometimes only at the second run
     try:
         profiled.start_profile()
         profiled.stop_profile()

@@ -49,7 +49,7 @@ from litesmith.workers.engine import (  # noqa: E402
     Worker,
     address_of,
     host_name,
-    unanswered,
+    why_no_answer,
 )
 
 T = TypeVar("T")
@@ -132,7 +132,7 @@ def _running() -> str:
     if named == "local":
         return ""
     if named and named != "auto":
-        why = unanswered(*address_of(named))
+        why = why_no_answer(*address_of(named))
         if why:
             raise CannotRun(
                 "--engine ray: nothing answers at {named}, which RAY_ADDRESS names ({why}); "
@@ -144,7 +144,7 @@ def _running() -> str:
     place = Path(os.environ.get("RAY_TMPDIR", gettempdir())) / "ray" / "ray_current_cluster"
     with suppress(OSError, BadInput):  # what ray leaves there may be of a cluster that is gone
         known = place.read_text().strip()
-        return "" if unanswered(*address_of(known)) else known
+        return "" if why_no_answer(*address_of(known)) else known
     return ""
 
 
@@ -476,7 +476,7 @@ class Cluster:
 
     def _why_lost(self) -> str:
         """Why nothing will come any more; "" where something may."""
-        why = unanswered(*head(self.text))
+        why = why_no_answer(*head(self.text))
         if why:
             return why
         return "" if any(map(cpus, alive())) else phrase("no worker is left")

@@ -23,7 +23,7 @@ from litesmith.data.preparation import NORMS, Preparation
 from litesmith.data.samples import are_pixels, is_real
 from litesmith.ir.softmax_scores import ends_in_softmax
 from litesmith.ir.types import Array, Model
-from litesmith.numeric.softmax_regression import CrossValidated, judged
+from litesmith.numeric.softmax_regression import CrossValidated, cross_validate
 from litesmith.phrases import phrase
 from litesmith.transfer.head import Embedded, examples_of, folds_of
 from litesmith.transfer.labelled_data import Labelled
@@ -94,7 +94,7 @@ def _best_norm(found: Labelled, model: Model) -> Choice:
         features = _features(model, pixels, name)
         items = Embedded(features, labels[some], digests, np.array(some))
         examples = examples_of(items, len(found.names))
-        tried = judged(examples, folds_of(items, _FOLDS), _STRENGTHS)
+        tried = cross_validate(examples, folds_of(items, _FOLDS), _STRENGTHS)
         scores[name] = min(tried, key=lambda one: one.loss)
     return _describe_choice(scores, len(some), plain(tensor.name))
 

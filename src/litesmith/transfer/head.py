@@ -21,7 +21,7 @@ from litesmith.numeric.softmax_regression import (
     CrossValidated,
     Examples,
     Linear,
-    judged,
+    cross_validate,
     solve,
 )
 from litesmith.run.session import Source
@@ -122,7 +122,7 @@ class Head:
     strength: float
 
     @property
-    def judged(self) -> CrossValidated:
+    def cross_validate(self) -> CrossValidated:
         """The cross-validated result of the chosen strength."""
         return next(one for one in self.tried if one.strength == self.strength)
 
@@ -133,7 +133,7 @@ def solve_head(items: Embedded, classes: int, *, balance: bool = False) -> Head:
     folds = folds_of(items, _FOLDS)
     if examples.features.size * classes > _MOST_PRODUCTS:
         folds = np.where(folds == 0, 0, -1)
-    tried = judged(examples, folds, STRENGTHS) if (folds >= 0).any() else ()
+    tried = cross_validate(examples, folds, STRENGTHS) if (folds >= 0).any() else ()
     best = min(tried, key=lambda one: one.loss).strength if tried else STRENGTHS[2]
     return Head(solve(examples, best), tuple(tried), best)
 

@@ -1,4 +1,4 @@
-"""Where work is done: what is asked of a cluster, and `--engine`, which names one."""
+"""The interface to a Ray cluster, and the engine that `--engine` names."""
 
 import socket
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -20,25 +20,29 @@ ENGINES = (LOCAL, RAY, "ray://HOST:PORT")
 
 _SCHEME = "ray://"
 
-# A port that does not answer in so many seconds is not there.
+# The seconds after which a silent port counts as closed.
 _PATIENCE = 4.0
 
 
 class Lost(CannotRun):
-    """The cluster is at fault, not what it was asked to do: nothing is known of that."""
+    """The cluster failed, not the work that it was given; whether that would have succeeded is
+    unknown.
+    """
 
 
 class Held(Protocol, Generic[T_co]):
-    """A value that lies with the workers, or will: given to a call, it is there already."""
+    """A value that lies with the workers or will; a call that takes it as an argument need not ship
+    it.
+    """
 
 
 class Worker(NamedTuple):
-    """A process at work, for whoever watches.
+    """A working process, as the progress display shows it.
 
     node    the name of its machine
-    device  True where that machine is one that times are taken on
-    doing   what it does; "" where it waits
-    done    calls that it has ended
+    device  True where times are taken on that machine
+    doing   the present work; "" while it waits
+    done    the number of finished calls
     """
 
     node: str
@@ -48,10 +52,10 @@ class Worker(NamedTuple):
 
 
 class Engine(Protocol):
-    """Calls functions of this package on other machines; None in its place is this process.
+    """Calls functions of this package on other machines; None stands for this process.
 
     text   as the user typed it
-    width  how many calls run at a time
+    width  the number of calls that run at a time
     """
 
     @property
@@ -60,26 +64,27 @@ class Engine(Protocol):
     def width(self) -> int: ...
 
     def hold(self, key: str, make: Callable[[], T], nbytes: Callable[[T], int]) -> Held[T]:
-        """What `make` gives, shipped once for as long as there is room for it."""
+        """The result of `make`, shipped once and kept as long as there is room for it."""
         ...
 
     def once(self, key: str, start: "Callable[[], Held[T]]") -> Held[T]:
-        """The result of a call that is made unless its result is there."""
+        """The result of a call, which is started only if its result is not there yet."""
         ...
 
     def call(self, what: str, work: Callable[..., T], *given: object) -> Held[T]:
-        """Starts `work(*given)` on a worker; what is held is handed over as what it stands for."""
+        """Starts `work(*given)` on a worker, which receives the values of `Held` arguments."""
         ...
 
     def gathered(self, started: Iterable[Held[T]]) -> Iterator[T]:
-        """Results in the order of the calls, of which only so many are started ahead."""
+        """Results in the order of the calls, of which only a few are started ahead."""
         ...
 
     def alone(
         self, what: str, work: Callable[..., T], *given: object, models: tuple[str, ...] = ()
     ) -> T:
-        """The result of a call on a device, where nothing else is timed meanwhile; its log names
-        the digests of the models."""
+        """The result of a call on a device that times nothing else meanwhile; the device's log
+        names the digests of the models.
+        """
         ...
 
     def on_devices(self, what: str, work: Callable[..., T], *given: object) -> list[T]:
@@ -87,11 +92,11 @@ class Engine(Protocol):
         ...
 
     def cancel(self, started: "Iterable[Held[object]]") -> None:
-        """Ends calls whose results nobody waits for any more."""
+        """Cancels calls whose results are no longer needed."""
         ...
 
     def watch(self, tell: "Tell | None") -> None:
-        """Has whoever waits told what the workers do."""
+        """Reports worker status to the progress callback."""
         ...
 
 
@@ -99,15 +104,15 @@ Tell = Callable[[tuple[Worker, ...]], None]
 
 
 def host_name() -> str:
-    """What this machine is called."""
+    """The name of this machine."""
     return socket.gethostname()
 
 
 class RayRoom(Protocol):
-    """What the room of the Ray engine offers.
+    """The interface of the room with the Ray engine.
 
-    connect  joins the cluster at an address, until it is left
-    inside   the engine that has called the work of this process
+    connect  joins the cluster at an address for the time of a block
+    inside   the engine that called the function that this process runs
     """
 
     def connect(self, text: str) -> AbstractContextManager[Engine]: ...
@@ -123,9 +128,9 @@ def _ray_room() -> RayRoom:
 
 @contextmanager
 def open_engine(engine: "str | Engine | None") -> Generator[Engine | None]:
-    """The engine that a text names, until it is left; None is this process.
+    """Opens the engine that a text names for the time of a block; None is this process.
 
-    One that is open already stays open.
+    An engine that is already open stays open.
     """
     if engine is None or engine == LOCAL:
         yield None
@@ -139,12 +144,14 @@ def open_engine(engine: "str | Engine | None") -> Generator[Engine | None]:
 
 
 def inside() -> Engine:
-    """The engine that has called the work that this process does."""
+    """The engine that called the function that this process runs."""
     return _ray_room().inside()
 
 
 def refuse_engine(text: str) -> None:
-    """Raises where a text names no engine, or one that cannot be had; takes seconds at the most."""
+    """Raises where a text names no engine or one that cannot be reached; takes a few seconds at
+    most.
+    """
     if text == LOCAL:
         return
     if text != RAY and not text.startswith(_SCHEME):
@@ -160,7 +167,7 @@ def refuse_engine(text: str) -> None:
             install_command("ray"),
         )
     if address is not None:
-        why = unanswered(*address)
+        why = why_no_answer(*address)
         if why:
             raise CannotRun(
                 "--engine {what}: nothing answers there ({why}); on that machine, `ray "
@@ -179,8 +186,8 @@ def address_of(text: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def unanswered(host: str, port: int) -> str:
-    """Why nothing listens on a port; "" where something does."""
+def why_no_answer(host: str, port: int) -> str:
+    """Why a port does not answer; "" where it does."""
     try:
         socket.create_connection((host, port), timeout=_PATIENCE).close()
     except TimeoutError:

@@ -11,7 +11,7 @@ from litesmith.anatomy.weights import promises
 from litesmith.calibration.observe import tools
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model
-from litesmith.numeric.rounding import refitted, times
+from litesmith.numeric.rounding import refit, times
 from litesmith.passes.core.layers import layers_of
 from litesmith.passes.core.recipe import apply
 from litesmith.passes.core.step import Context
@@ -219,13 +219,13 @@ def test_weights_under_a_mask_are_solved(seed: int, own: bool, share: float, siz
     rows = size * random.normal(0, random.uniform(0.1, 3, k), shape)
     hessian = np.swapaxes(rows, -1, -2) @ rows / 20
     weights, kept = random.normal(0, 1, (out, k)), random.random((out, k)) >= share
-    found = refitted(weights, hessian, hessian, kept)
+    found = refit(weights, hessian, hessian, kept)
     assert not found[~kept].any()
     unit = np.diagonal(hessian, axis1=-2, axis2=-1).mean(axis=-1)[..., None, None] * np.eye(k)
     slope = times(found - weights, hessian + 0.5 * unit)[kept]
     assert np.abs(slope).max(initial=0) <= 1e-6 * hessian.max()
-    everything = refitted(weights, hessian, hessian, np.ones((out, k), bool))
-    assert np.allclose(everything, refitted(weights, hessian, hessian), atol=1e-6)
+    everything = refit(weights, hessian, hessian, np.ones((out, k), bool))
+    assert np.allclose(everything, refit(weights, hessian, hessian), atol=1e-6)
 
 
 @pytest.mark.parametrize("size", [1.0, 3e-6, 1e-6])

@@ -271,7 +271,7 @@ def _emit_group(given: Sequence[Value]) -> None:
     loop = Loop(rounds, [load(starts, vec(I32))])
     row = x + load(offsets + loop.round * 4, I32).convert("zext", I64)
     place = load(places + loop.round * 16, vec(I8)).convert("zext", I32)
-    values = _from_zero(emit.picked_words(CPU, row, place))
+    values = _from_zero(emit.pick_words(CPU, row, place))
     weight = load(weights + loop.round * 64, vec(I32))
     sums = [emit.dot_fours(CPU, loop.values[0], values, weight)]
     loop.end(sums)

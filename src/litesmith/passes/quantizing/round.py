@@ -16,11 +16,11 @@ from litesmith.numeric.patches import covariances
 from litesmith.numeric.rounding import (
     Storable,
     excess,
-    fitted,
-    refitted,
-    rounded,
-    searched_scales,
-    shrunk,
+    fit_scales,
+    refit,
+    round_weights,
+    search_scales,
+    shrink,
     spread,
     times,
 )
@@ -121,8 +121,8 @@ class Round:
         hessian, cross, rows = _covariances(visit)
         if not all(np.isfinite(array).all() for array in (original, hessian, cross)):
             raise CannotApply("its weights or its inputs are infinite or not numbers")
-        weights = refitted(original, hessian, cross, mask)
-        codes, scales = self._codes(visit, weights, shrunk(hessian, rows))
+        weights = refit(original, hessian, cross, mask)
+        codes, scales = self._codes(visit, weights, shrink(hessian, rows))
         held, held_scales = rows_of(layer.weight.values(), layer.axis), scale_rows(layer)
         wanted = times(original, cross)
         most_gain = MOST_GAIN if quant.per_channel else 1.0
@@ -148,14 +148,14 @@ class Round:
         ends = _ends(visit.layer, bits)
         held = scale_rows(visit.layer)
         if not weight.quant.per_channel and weight.quant.block is None:
-            return rounded(weights, hessian, held, ends), held
+            return round_weights(weights, hessian, held, ends), held
         storable = _storable(visit)
         if not self.search or bits == 8:
             scales = storable(weight_scales(weights, 0, bits)[:, None])
-            return rounded(weights, hessian, scales, ends), scales
+            return round_weights(weights, hessian, scales, ends), scales
         diagonal = np.diagonal(hessian, axis1=-2, axis2=-1)
-        scales = searched_scales(weights, diagonal, ends, storable, held.shape[1])
-        return fitted(weights, hessian, scales, ends, storable)
+        scales = search_scales(weights, diagonal, ends, storable, held.shape[1])
+        return fit_scales(weights, hessian, scales, ends, storable)
 
 
 def _ends(layer: Layer, bits: int) -> Ends:

@@ -18,9 +18,9 @@ from litesmith.numeric.sparse import (
     Curve,
     allocate,
     error_curve,
+    fit_curve,
     importance,
     keep_mask,
-    scaled,
 )
 from litesmith.passes.core.layers import Layer, layers_of, shared_by
 from litesmith.passes.core.schemes import Names, chosen, roles
@@ -342,7 +342,7 @@ def _measured(seen: _Given, parts: Sequence[Prunable], curves: Sequence[Curve]) 
     for part, curve in zip(parts, curves, strict=True):
         counts = {min(round(share * part.units), int(curve.removed[-1])) for share in shares}
         errors = [(count, judge.error({part.weight: part.pruned(count)})) for count in counts]
-        found.append(scaled(curve, errors))
+        found.append(fit_curve(curve, errors))
     return found
 
 

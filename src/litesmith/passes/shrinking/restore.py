@@ -18,7 +18,7 @@ from litesmith.ir.ops import OPS
 from litesmith.ir.types import Array, Model, Op, Tensor, frozen
 from litesmith.numeric.affine import from_rows, rows_of
 from litesmith.numeric.patches import covariances
-from litesmith.numeric.sparse import refilled
+from litesmith.numeric.sparse import refit_under_mask
 from litesmith.passes.core.layers import Layer, real_bias, real_values, rebuilt
 from litesmith.passes.core.step import Skip, Tools
 from litesmith.passes.core.weight_structure import codebook_of
@@ -112,7 +112,7 @@ class _Walk:
     def _refilled(self, wanted: Layer, layer: Layer) -> Tensor:
         hessian, cross = self._covariances(wanted, layer)
         values = real_values(layer.weight)
-        rows = refilled(
+        rows = refit_under_mask(
             rows_of(real_values(wanted.weight), layer.axis),
             rows_of(values != 0, layer.axis),
             hessian,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from litesmith import BadInput, Builder
 from litesmith.data.answers import outputs_of
-from litesmith.data.audio import MOST_WINDOWS, resampled, waveform, windows
+from litesmith.data.audio import MOST_WINDOWS, resample, waveform, windows
 from litesmith.data.preparation import Preparation
 from litesmith.data.sources import open_data
 from litesmith.tasks.sound import read_sound
@@ -36,7 +36,7 @@ def write(path: Path, values: np.ndarray, rate: int, width: int = 2, channels: i
 def clip(path: Path, rate: int, length: int) -> np.ndarray:
     """The first window of a clip at a rate."""
     values, own = read_sound(path)
-    return windows(resampled(values, own, rate), length)[0]
+    return windows(resample(values, own, rate), length)[0]
 
 
 def tone(pitch: float, rate: int, seconds: float = 0.5) -> np.ndarray:
@@ -66,7 +66,7 @@ def test_channels_are_averaged(tmp_path: Path) -> None:
 @draws(20)
 @given(st.sampled_from([8000, 11_025, 22_050, 44_100]), st.sampled_from([8000, 16_000, 48_000]))
 def test_a_tone_keeps_its_pitch_and_size_at_another_rate(rate: int, wanted: int) -> None:
-    made = resampled(tone(400, rate, 1.0), rate, wanted)
+    made = resample(tone(400, rate, 1.0), rate, wanted)
     expected = tone(400, wanted, 1.0)
     middle = slice(len(expected) // 8, len(expected) * 7 // 8)
     assert len(made) == pytest.approx(len(expected), abs=1)

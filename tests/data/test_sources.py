@@ -17,7 +17,7 @@ from litesmith import BadInput, Builder, Model, Quant
 from litesmith.data.opened_samples import OpenedSamples
 from litesmith.data.preparation import Preparation
 from litesmith.data.samples import Sample, as_stored
-from litesmith.data.sources import _stratified, open_data
+from litesmith.data.sources import _choose_by_class, open_data
 from litesmith.ir.types import Signature
 from tests.data.test_images import noise, saved
 from tests.tflite.test_read_metadata import described
@@ -334,7 +334,7 @@ def test_chosen_samples_are_spread_over_the_classes(
 ) -> None:
     wanted = data.draw(st.integers(1, len(classes)))
     numbers = np.array(classes)
-    chosen = _stratified(numbers, len(classes), wanted)
+    chosen = _choose_by_class(numbers, len(classes), wanted)
     assert len(set(chosen)) == wanted and chosen == sorted(chosen)
     counts = {c: int((numbers[chosen] == c).sum()) for c in set(classes)}
     whole = {c: classes.count(c) for c in counts}

@@ -227,7 +227,7 @@ def _as_a_whole(
     if drift is None:
         raise CannotRun(notes[-1])
     sentence = phrase(
-        "{told}: {loss}output SNR {score}", pair.told, _loss(evaluation), score_text(drift, "dB")
+        "{told}: {loss}output SNR {score}", pair.origin, _loss(evaluation), score_text(drift, "dB")
     )
     return AccuracyVerdict(sentence, found, None, evaluation, notes)
 
@@ -567,7 +567,9 @@ class _Examination:
         mixed: Sequence[Diagnosis],
     ) -> str:
         drift = score_text(self.drift.decibels, "dB")
-        told = phrase("{told}: {loss}output SNR {drift}", self._pair.told, _loss(evaluation), drift)
+        told = phrase(
+            "{told}: {loss}output SNR {drift}", self._pair.origin, _loss(evaluation), drift
+        )
         named = [one for one in found if one.share is not None]
         if named:
             return phrase(

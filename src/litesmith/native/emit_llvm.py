@@ -92,7 +92,7 @@ class Value:
     def where(self, yes: Value, no: Value) -> Value:
         return Value(self.b, self.b.select(self.value, yes.value, no.value))
 
-    def clamp(self, low: Value, high: Value) -> Value:
+    def clamped(self, low: Value, high: Value) -> Value:
         raised = (self < low).where(low, self)
         return (raised > high).where(high, raised)
 

@@ -16,7 +16,7 @@ from litesmith.numeric.patches import covariances
 from litesmith.numeric.rounding import (
     Storable,
     excess,
-    fit_scales,
+    fit_codes_and_scales,
     refit,
     round_weights,
     search_scales,
@@ -155,7 +155,7 @@ class Round:
             return round_weights(weights, hessian, scales, ends), scales
         diagonal = np.diagonal(hessian, axis1=-2, axis2=-1)
         scales = search_scales(weights, diagonal, ends, storable, held.shape[1])
-        return fit_scales(weights, hessian, scales, ends, storable)
+        return fit_codes_and_scales(weights, hessian, scales, ends, storable)
 
 
 def _ends(layer: Layer, bits: int) -> Ends:

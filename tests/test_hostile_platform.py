@@ -14,7 +14,7 @@ import pytest
 import litesmith
 from litesmith.errors import BadInput, CannotRun
 from litesmith.run.core.child_process import ask
-from litesmith.tflite.file import mapped
+from litesmith.tflite.file import map_file
 from tests import zoo
 from tests.slowness import patient
 
@@ -128,7 +128,7 @@ def test_a_folder_that_may_not_be_opened_is_called_a_folder(
 
     monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(BadInput, match="is a folder"):
-        mapped(tmp_path)
+        map_file(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litesmith.ir.build import Builder
-from litesmith.ir.partition import collapsed, part_graph, partition
+from litesmith.ir.partition import part_graph, partition, replace_parts
 from litesmith.ir.types import Graph, Op, Tensor
 from tests.random_graphs import graphs
 
@@ -36,7 +36,7 @@ def test_laws(model, data: st.DataObject) -> None:
         inner = part_graph(graph, part.ops)
         assert respects_dependencies(inner, list(inner.ops))
         new[part] = Op("CUSTOM", inner.inputs, inner.outputs, custom="part")
-    assert respects_dependencies(graph, collapsed(parts, new)), "a part cannot run as one"
+    assert respects_dependencies(graph, replace_parts(parts, new)), "a part cannot run as one"
 
 
 def branch() -> tuple[Graph, dict[str, Op]]:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from litesmith import Builder
 from litesmith.ir.ops import kinds_where
-from litesmith.ir.softmax_scores import ends_in_softmax, moved_from, scores_of, softmax_of
+from litesmith.ir.softmax_scores import ends_in_softmax, scores_of, softmax_of, trace_back
 from litesmith.ir.types import Quant, Tensor
 
 SOFTMAX = sorted(kinds_where(lambda row: row.is_softmax))
@@ -40,10 +40,10 @@ def test_moves_hide_no_scores(moves: list[str], kind: str) -> None:
     graph = b.model(plain, made).main
     assert scores_of(graph, made) is scores
     assert softmax_of(graph, made).outputs == (chosen,)  # type: ignore[union-attr]
-    assert moved_from(graph, made) is chosen
+    assert trace_back(graph, made) is chosen
     assert ends_in_softmax(graph, made)
     assert scores_of(graph, plain) is plain
-    assert moved_from(graph, plain) is graph.ops[0].outputs[0]
+    assert trace_back(graph, plain) is graph.ops[0].outputs[0]
     assert not ends_in_softmax(graph, plain)
 
 

@@ -15,7 +15,7 @@ from litesmith.conversion.core.source import Node, Setting, SourceGraph, SourceM
 from litesmith.conversion.protobuf import Message, Schema, read_message
 from litesmith.errors import BadInput, BadModel
 from litesmith.ir.types import Array, frozen
-from litesmith.tflite.file import mapped
+from litesmith.tflite.file import map_file
 
 _ENTRY = {1: ("key", "text"), 2: ("value", "text")}
 
@@ -118,7 +118,7 @@ Functions = Mapping[tuple[str, str, str], Message]
 def read_onnx(path: Path) -> SourceModel:
     """The model in an .onnx file, or BadModel; weights stay views on the mapped file."""
     try:
-        data = mapped(path)
+        data = map_file(path)
         _refuse_others(path, bytes(data[:_HEAD]))
         return _model(read_message(data, "Model", SCHEMA), path)
     except BadModel as error:
@@ -462,7 +462,7 @@ def _external(message: Message, source: Path) -> memoryview:
             name,
             place,
         )
-    data = mapped(place)
+    data = map_file(place)
     start = _whole(told.get("offset", "0"))
     size = _whole(told.get("length", str(len(data) - start)))
     if start + size > len(data):

@@ -26,7 +26,7 @@ from torch._export.serde import schema, serialize
 from torch.export import ExportedProgram
 
 from litesmith.errors import BadInput, BadModel, LitesmithError
-from litesmith.tflite.file import mapped
+from litesmith.tflite.file import map_file
 from litesmith.type_guards import is_json_object, is_list
 
 Json = dict[str, object]
@@ -116,7 +116,7 @@ def _built(archive: _Archive, listed: str) -> ExportedProgram:
 
 def _open(path: Path) -> _Archive:
     try:
-        view = mapped(path)
+        view = map_file(path)
     except BadModel as error:
         raise BadModel("{path}: {error}", path, error) from None
     try:

@@ -11,7 +11,7 @@ from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.edit import called_graphs, regraph, substitute
 from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import OPS, has_effect
-from litesmith.ir.softmax_scores import moved_from, scores_of
+from litesmith.ir.softmax_scores import scores_of, trace_back
 from litesmith.ir.types import Array, Graph, Model, Op, Quant, Tensor
 from litesmith.passes.core.layers import (
     Layer,
@@ -239,7 +239,7 @@ def scores(reference: Model, found: Sequence[Twin]) -> list[Twin]:
     by_float = {twin.theirs: twin for twin in found}
     chosen: list[Twin] = []
     for output in reference.main.outputs:
-        tensor = moved_from(reference.main, scores_of(reference.main, output))
+        tensor = trace_back(reference.main, scores_of(reference.main, output))
         twin = by_float.get(tensor) or by_float.get(output)
         if twin is not None and twin.theirs.dtype == "float32" and twin not in chosen:
             chosen.append(twin)

@@ -35,7 +35,7 @@ from litesmith.diagnosis.float_pairs import (
 )
 from litesmith.ir.edit import regraph
 from litesmith.ir.ops import OPS
-from litesmith.ir.softmax_scores import ends_in_softmax, moved_from, scores_of
+from litesmith.ir.softmax_scores import ends_in_softmax, scores_of, trace_back
 from litesmith.ir.types import Array, Graph, Model, Op, Quant, Tensor
 from litesmith.phrases import phrase
 from litesmith.run.litert.numpy_walker import dequantize
@@ -287,7 +287,7 @@ def _is_chosen_from(graph: Graph, tensor: Tensor) -> bool:
     if tensor.shape[-1:] == (1,) and len(tensor.shape) < 3:
         return False
     chosen = [t for t in graph.outputs if ends_in_softmax(graph, t)]
-    return any(moved_from(graph, scores_of(graph, t)) is tensor for t in chosen)
+    return any(trace_back(graph, scores_of(graph, t)) is tensor for t in chosen)
 
 
 def _divergence(scores: Array, wanted: Array) -> float:

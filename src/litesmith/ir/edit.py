@@ -42,7 +42,9 @@ def regraph(
     inputs: Sequence[Tensor] | None = None,
     outputs: Sequence[Tensor] | None = None,
 ) -> Graph:
-    """The graph with new parts. Tensors keep their order; new ones follow; unused ones go."""
+    """The graph with new parts. Tensors keep their order, new ones follow, unused ones are
+    dropped.
+    """
     ops = graph.ops if ops is None else tuple(ops)
     inputs = graph.inputs if inputs is None else tuple(inputs)
     outputs = graph.outputs if outputs is None else tuple(outputs)
@@ -57,7 +59,7 @@ def needed_ops(
     wanted: Iterable[Tensor],
     stays: Callable[[Op], bool] = lambda op: not op.outputs,
 ) -> list[Op]:
-    """The ops that some tensors depend on, and those that stay in any case, in order."""
+    """The ops that the `wanted` tensors depend on, and those that stay in any case, in order."""
     needed = set(wanted)
     kept: list[Op] = []
     for op in reversed(ops):
@@ -95,7 +97,9 @@ def rewrite(
     ops: Mapping[Op, Sequence[Op]] | None = None,
     tensors: Mapping[Tensor, Tensor] | None = None,
 ) -> Graph:
-    """The graph with some ops replaced by others (by none, to drop an op), then some tensors."""
+    """The graph with some ops replaced by others (by none, to drop an op), and then some tensors
+    replaced.
+    """
     ops, tensors = ops or {}, tensors or {}
     edited = [substitute(new, tensors) for op in graph.ops for new in ops.get(op, (op,))]
     return regraph(
@@ -109,9 +113,13 @@ def rewrite(
 def with_graphs(
     model: Model, graphs: Sequence[Graph], tensors: Mapping[Tensor, Tensor] | None = None
 ) -> Model:
-    """The model with new graphs; `tensors` says what became of tensors that signatures name."""
+    """The model with new graphs; `tensors` maps replaced tensors, which signatures may name, to
+    their replacements.
+    """
     signatures = (
-        tuple(_renamed(s, tensors) for s in model.signatures) if tensors else model.signatures
+        tuple(_replace_in_signature(s, tensors) for s in model.signatures)
+        if tensors
+        else model.signatures
     )
     return replace(model, graphs=tuple(graphs), signatures=signatures)
 
@@ -127,8 +135,9 @@ def with_ops(model: Model, ops: Mapping[Op, Op]) -> Model:
 
 
 def exposing(model: Model, outputs: Sequence[Tensor]) -> Model:
-    """The model with these tensors of its main graph as outputs, and no ops but those they need
-    and those that are run for what they do."""
+    """The model with these tensors of its main graph as outputs, and only the ops that these need,
+    or that have an effect.
+    """
     wanted: set[Tensor] = set(outputs)
     ops: list[Op] = []
     for op in reversed(model.main.ops):
@@ -139,7 +148,7 @@ def exposing(model: Model, outputs: Sequence[Tensor]) -> Model:
     return replace(with_main(model, graph), signatures=(), metadata=())
 
 
-def _renamed(signature: Signature, tensors: Mapping[Tensor, Tensor]) -> Signature:
+def _replace_in_signature(signature: Signature, tensors: Mapping[Tensor, Tensor]) -> Signature:
     return replace(
         signature,
         inputs=tuple((name, tensors.get(t, t)) for name, t in signature.inputs),
@@ -158,16 +167,17 @@ def called_graphs(op: Op) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-# Metadata that tells where tensors lie in the memory of a microcontroller, and for which kernels.
+# Metadata with the places of tensors in the memory of a microcontroller, and the kernels that this
+# relies on.
 MEMORY_PLAN, OVERLAP_NOTE = "OfflineMemoryAllocation", "litesmith.overlap"
 
 
 def plan_of(model: Model) -> Array | None:
-    """The plan of memory that a file has."""
+    """The memory plan in a file; None where it has none."""
     return next((data for name, data in model.metadata if name == MEMORY_PLAN), None)
 
 
 def drop_plan(model: Model) -> Model:
-    """The model without a plan of its memory, which no longer holds once its graphs change."""
+    """The model without its memory plan, which is invalid once its graphs change."""
     kept = tuple(pair for pair in model.metadata if pair[0] not in (MEMORY_PLAN, OVERLAP_NOTE))
     return model if len(kept) == len(model.metadata) else replace(model, metadata=kept)

@@ -1,6 +1,6 @@
 """The rows of the op table, sorted by kind; `op_row` explains columns and traits.
 
-A kind that is not here has a bare row: nothing is known but its options.
+A kind that is not here has a bare row: only its options are known.
 """
 
 from math import inf
@@ -15,7 +15,7 @@ DEPTHWISE: dict[str, Value] = {**STRIDES, "depth_multiplier": 1}
 POOL: dict[str, Value] = {**STRIDES, "filter_width": 1, "filter_height": 1}
 TANH: dict[str, Value] = {"fused_activation_function": "TANH"}
 
-# Output scales that integer kernels demand, or take for granted without a look at the tensor
+# Output scales that integer kernels demand, or assume without checking the tensor
 # (LiteRT tflite/kernels/activations.cc and l2norm.cc). Named by the interval of real numbers.
 FROM_ZERO = {"int16": (1 / 32768, 0), "int8": (1 / 256, -128), "uint8": (1 / 256, 0)}
 L2_UNIT = {"int8": (1 / 128, 0), "uint8": (1 / 128, 128)}
@@ -43,7 +43,7 @@ _EXTREME = Row(
 )
 _RANDOM = Row(
     "s",
-    shape=shapes.given(0),
+    shape=shapes.held_shape(0),
     options="RandomOptions",
     dtype="float32",
     takes_shape=True,
@@ -67,7 +67,7 @@ ROWS: dict[str, Row] = {
     "BITCAST": Row("x"),
     "BITWISE_XOR": Row("x x", shape=shapes.broadcast),
     "BROADCAST_ARGS": Row("x x", shape=shapes.broadcast_args),
-    "BROADCAST_TO": Row("x s", "same", shapes.given(1), takes_shape=True),
+    "BROADCAST_TO": Row("x s", "same", shapes.held_shape(1), takes_shape=True),
     "BUCKETIZE": Row("x", shape=shapes.same, dtype="int32"),
     "CALL": Row("x*", has_effect=True, is_control_flow=True),
     "CALL_ONCE": Row("", has_effect=True, is_control_flow=True),
@@ -90,7 +90,7 @@ ROWS: dict[str, Row] = {
     ),
     "CONV_3D_TRANSPOSE": Row(  # no step asks for its depth
         "s w x b?",
-        shape=shapes.given(0),
+        shape=shapes.held_shape(0),
         options="Conv3DOptions",
         axis=3,
         rank=5,
@@ -125,7 +125,7 @@ ROWS: dict[str, Row] = {
     "EXP": Row("x", "free", shapes.same),
     "EXPAND_DIMS": Row("x s", "same", shapes.expand_dims, reshapes=True),
     "FAKE_QUANT": Row("x", shape=shapes.same, defaults={"num_bits": 8}),
-    "FILL": Row("s x", "same", shapes.given(0), takes_shape=True),
+    "FILL": Row("s x", "same", shapes.held_shape(0), takes_shape=True),
     "FLOOR": Row("x", shape=shapes.same),
     "FLOOR_DIV": Row("x x", shape=shapes.broadcast),
     "FLOOR_MOD": Row("x x", shape=shapes.broadcast),
@@ -214,7 +214,7 @@ ROWS: dict[str, Row] = {
     "RNN": _RECURRENT._replace(shape=shapes.rnn),
     "ROUND": Row("x", shape=shapes.same),
     "RSQRT": Row("x", "free", shapes.same),
-    "SCATTER_ND": Row("i x s", shape=shapes.given(2), takes_shape=True),
+    "SCATTER_ND": Row("i x s", shape=shapes.held_shape(2), takes_shape=True),
     "SEGMENT_SUM": Row("x i", shape=shapes.segment_sum),
     "SELECT": Row("i x x", "same", shapes.like(1)),
     "SELECT_V2": Row("i x x", "same", shapes.broadcast),
@@ -231,7 +231,7 @@ ROWS: dict[str, Row] = {
     "SOFTMAX": _PROBABILITIES._replace(fixed=FROM_ZERO, defaults={"beta": 1.0}, is_softmax=True),
     "SPACE_TO_BATCH_ND": Row("x s s", "same", shapes.space_to_batch),
     "SPACE_TO_DEPTH": Row("x", "same", shapes.space_to_depth),
-    "SPARSE_TO_DENSE": Row("i s x x", "same", shapes.given(1), takes_shape=True),
+    "SPARSE_TO_DENSE": Row("i s x x", "same", shapes.held_shape(1), takes_shape=True),
     "SPLIT": Row("s x", "same", shapes.split),
     "SPLIT_V": Row("x s s", "same", shapes.split_v),
     "SQRT": Row("x", "free", shapes.same),
@@ -252,7 +252,7 @@ ROWS: dict[str, Row] = {
     "TRANSPOSE_CONV": Row(
         "s w x b?",
         "free",
-        shapes.given(0),
+        shapes.held_shape(0),
         axis=0,
         depth=3,
         rank=4,

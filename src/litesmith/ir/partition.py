@@ -18,12 +18,12 @@ class Part(NamedTuple):
 def partition(graph: Graph, claimed: Collection[Op]) -> list[Part]:
     """All ops, in as few parts as their dependencies allow, in an order that respects them.
 
-    An op comes as early as it can: a part ends only where some of it needs what others make of it.
-    Ops that change something outside the graph keep their order.
+    An op comes as early as possible: a part ends only where an op needs the result of the other
+    kind of part. Ops that change something outside the graph keep their order.
     """
     stages: dict[Op, int] = {}
     makers: dict[Tensor, Op] = {}
-    last: Op | None = None  # that does more than compute
+    last: Op | None = None  # an op with an effect
     for op in graph.ops:
         needed = [makers[t] for t in op.inputs if t is not None and t in makers]
         if not is_repeatable(op):
@@ -43,7 +43,7 @@ def partition(graph: Graph, claimed: Collection[Op]) -> list[Part]:
 
 
 def part_graph(graph: Graph, ops: Sequence[Op]) -> Graph:
-    """Some ops as a graph of their own, with inputs and outputs where other ops meet them."""
+    """Some ops as a separate graph, with inputs and outputs where they meet other ops."""
     made = {t for op in ops for t in op.outputs}
     read = dict.fromkeys(t for op in ops for t in op.inputs if t is not None)
     inputs = tuple(t for t in read if t not in made and not t.is_const)
@@ -54,6 +54,6 @@ def part_graph(graph: Graph, ops: Sequence[Op]) -> Graph:
     return Graph(graph.name, inputs, outputs, tuple(ops), tensors)
 
 
-def collapsed(parts: Sequence[Part], replaced: Mapping[Part, Op]) -> list[Op]:
+def replace_parts(parts: Sequence[Part], replaced: Mapping[Part, Op]) -> list[Op]:
     """The ops of all parts, with one op in place of each part that has one."""
     return [op for part in parts for op in ((replaced[part],) if part in replaced else part.ops)]

@@ -1,8 +1,8 @@
-"""Output shapes, a rule for each: first of windows, products, joining, cutting and reshaping, then
-of picking, reducing, resizing, regrouping and recurrence.
+"""Output shapes, a rule for each kind of op: first windows, products, joining, cutting and
+reshaping, then picking, reducing, resizing, regrouping and recurrence.
 
-A rule gives None where the shapes depend on computed values, and where the call makes no sense:
-a file can hold anything, so no rule may fail on its inputs.
+A rule returns None where the shapes depend on computed values, and where the call is impossible: a
+file can hold anything, so no rule may fail on its inputs.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from litesmith.ir.types import Record
 from litesmith.ir.window import slid_size, slides, strided_picks
 from litesmith.phrases import phrase
 
-_MOST_OUTPUTS = 4096  # a file can ask for billions
+_MOST_OUTPUTS = 4096  # a file can state billions
 
 
 def like(place: int) -> ShapeRule:
@@ -33,8 +33,8 @@ def like(place: int) -> ShapeRule:
     return shape_rule(lambda inputs, _: (shape_at(inputs, place),))
 
 
-def given(place: int) -> ShapeRule:
-    """The shape that one of the inputs holds."""
+def held_shape(place: int) -> ShapeRule:
+    """The shape that is the value of one of the inputs."""
     return shape_rule(lambda inputs, _: (integers_at(inputs, place),))
 
 
@@ -56,31 +56,31 @@ def conv(inputs: Inputs, options: Record) -> Shapes:
     filters, height, width, depth = shape_at(inputs, 1)
     if depth < 1 or channels % depth:
         raise ValueError(phrase("{channels} channels for filters of {depth}", channels, depth))
-    return ((batch, *_slid(options, sizes, (height, width)), filters),)
+    return ((batch, *_slide_size(options, sizes, (height, width)), filters),)
 
 
 @shape_rule
 def depthwise_conv(inputs: Inputs, options: Record) -> Shapes:
     batch, *sizes, _ = shape_at(inputs, 0)
     _, height, width, filters = shape_at(inputs, 1)
-    return ((batch, *_slid(options, sizes, (height, width)), filters),)
+    return ((batch, *_slide_size(options, sizes, (height, width)), filters),)
 
 
 @shape_rule
 def conv_3d(inputs: Inputs, options: Record) -> Shapes:
     batch, *sizes, _ = shape_at(inputs, 0)
     depth, height, width, _, filters = shape_at(inputs, 1)
-    return ((batch, *_slid(options, sizes, (depth, height, width), "dhw"), filters),)
+    return ((batch, *_slide_size(options, sizes, (depth, height, width), "dhw"), filters),)
 
 
 @shape_rule
 def pool(inputs: Inputs, options: Record) -> Shapes:
     batch, *sizes, channels = shape_at(inputs, 0)
     windows = options.integer("filter_height"), options.integer("filter_width")
-    return ((batch, *_slid(options, sizes, windows), channels),)
+    return ((batch, *_slide_size(options, sizes, windows), channels),)
 
 
-def _slid(options: Record, sizes: Sequence[int], windows: Dims, axes: str = "hw") -> Dims:
+def _slide_size(options: Record, sizes: Sequence[int], windows: Dims, axes: str = "hw") -> Dims:
     padding = options.word("padding")
     steps = zip(sizes, slides(options, windows, axes), strict=True)
     return tuple(slid_size(padding, size, slide) for size, slide in steps)
@@ -171,11 +171,11 @@ def _many(shapes: Shapes, count: int) -> Shapes:
 def reshape(inputs: Inputs, options: Record) -> Shapes:
     has_shape = len(inputs) > 1 and inputs[1] is not None
     asked = integers_at(inputs, 1) if has_shape else options.integers("new_shape")
-    return (reshaped(prod(shape_at(inputs, 0)), asked),)
+    return (resolve_shape(prod(shape_at(inputs, 0)), asked),)
 
 
-def reshaped(elements: int, asked: Sequence[int]) -> Dims:
-    """The asked shape with its -1 resolved."""
+def resolve_shape(elements: int, asked: Sequence[int]) -> Dims:
+    """The shape with its -1 resolved for this many elements."""
     known = prod(size for size in asked if size != -1)
     if -1 in asked and known > 0:
         at = asked.index(-1)
@@ -218,7 +218,7 @@ def slice_(inputs: Inputs, options: Record) -> Shapes:
 
 
 def slice_ranges(dims: Dims, begin: Sequence[int], size: Sequence[int]) -> tuple[range, ...]:
-    """What SLICE keeps along each dimension; a size of -1 is all that is left."""
+    """The range that SLICE keeps along each dimension; a size of -1 means all the rest."""
     ranges: list[range] = []
     for extent, first, count in zip(dims, begin, size, strict=True):
         last = extent if count == -1 else first + count
@@ -324,7 +324,7 @@ def range_(inputs: Inputs, options: Record) -> Shapes:
 
 
 def range_length(start: float, limit: float, delta: float) -> int:
-    """How many steps of delta lead from the start to before the limit."""
+    """The number of steps of `delta` from the start to before the limit."""
     if delta == 0 or not all(map(isfinite, (start, limit, delta))):
         raise ValueError(phrase("a range from {start} to {limit} by {delta}", start, limit, delta))
     steps = (limit - start) / delta
@@ -464,7 +464,7 @@ def lstm(inputs: Inputs, options: Record) -> Shapes:
 
 
 def _units(inputs: Inputs) -> int:
-    """Rows of the projection where there is one, else of the gates."""
+    """The rows of the projection if there is one, otherwise of the gates."""
     has_projection = len(inputs) > 16 and inputs[16] is not None
     weight: Dims = shape_at(inputs, 16 if has_projection else 2)
     units, _ = weight

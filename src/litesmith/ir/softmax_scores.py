@@ -1,5 +1,6 @@
-"""What stands behind an output: scores that a softmax makes probabilities of, boxes that an op
-chooses among."""
+"""The tensors behind an output: the scores behind a softmax, the boxes behind an op that selects
+boxes.
+"""
 
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Graph, Op, Tensor
@@ -12,33 +13,34 @@ def scores_of(graph: Graph, tensor: Tensor) -> Tensor:
     return tensor if scores is None or scores.is_const else scores
 
 
-def told_outputs(graph: Graph) -> tuple[Tensor, ...]:
-    """The outputs, and in place of what a custom op gives there, what it is given: an op that
-    chooses among boxes has no other meaning than theirs."""
+def judged_outputs(graph: Graph) -> tuple[Tensor, ...]:
+    """The outputs to judge a model by. Outputs of a custom op are replaced by its computed inputs:
+    for an op that selects boxes, these hold all of its information.
+    """
     makers = {made: op for op in graph.ops for made in op.outputs}
-    told: dict[Tensor, None] = {}
+    tensors: dict[Tensor, None] = {}
     for tensor in graph.outputs:
         maker = makers.get(tensor)
         is_own = maker is None or not maker.is_custom
         given = (tensor,) if is_own or maker is None else maker.inputs
-        told |= {t: None for t in given if t is not None and (is_own or not t.is_const)}
-    return tuple(told)
+        tensors |= {t: None for t in given if t is not None and (is_own or not t.is_const)}
+    return tuple(tensors)
 
 
 def ends_in_softmax(graph: Graph, tensor: Tensor) -> bool:
-    """True where a tensor holds what a softmax gave, whatever was done to its shape and type."""
+    """True where a tensor holds the output of a softmax, in any shape and type."""
     return softmax_of(graph, tensor) is not None
 
 
 def softmax_of(graph: Graph, tensor: Tensor) -> Op | None:
     """The softmax whose results, or their logarithms, a tensor holds; None where it holds none."""
-    source = moved_from(graph, tensor)
+    source = trace_back(graph, tensor)
     makers = (op for op in graph.ops if source in op.outputs)
     return next((op for op in makers if OPS[op.kind].is_softmax), None)
 
 
-def moved_from(graph: Graph, tensor: Tensor) -> Tensor:
-    """Where a tensor's values were computed, before they were moved or written in another type."""
+def trace_back(graph: Graph, tensor: Tensor) -> Tensor:
+    """The tensor where the values were computed, before they were moved or converted."""
     makers = {made: op for op in graph.ops for made in op.outputs}
     op = makers.get(tensor)
     while op is not None and _keeps_order(op) and op.inputs[0] is not None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from litesmith.ir.shape_rule import from_front
-from litesmith.ir.shapes import fill_rest, range_length, reshaped, slice_ranges
+from litesmith.ir.shapes import fill_rest, range_length, resolve_shape, slice_ranges
 from litesmith.ir.types import Array, Record
 from litesmith.ir.window import Pick, strided_picks
 from litesmith.numeric.arrays import demand, integer, integers
@@ -14,7 +14,7 @@ from litesmith.phrases import phrase
 
 def reshape(options: Record, x: Array, shape: Array | None = None) -> Array:
     sizes = options.integers("new_shape") if shape is None else integers(shape)
-    return x.reshape(reshaped(x.size, sizes))
+    return x.reshape(resolve_shape(x.size, sizes))
 
 
 def squeeze(options: Record, x: Array) -> Array:

@@ -35,7 +35,7 @@ from litesmith.run.litert.delegated_ops import delegate_ops
 from litesmith.run.litert.interpreter import InterpreterRunner
 from litesmith.run.litert.numpy_walker import WalkerRunner
 from litesmith.run.litert.own_kernels import ProfiledRunner, own_kernels
-from litesmith.tflite.file import load, mapped
+from litesmith.tflite.file import load, map_file
 from litesmith.tflite.write import to_bytes
 from litesmith.type_guards import is_sequence
 
@@ -467,7 +467,7 @@ def read_once(source: Source | ReadModel) -> ReadModel:
         model = _with_distinct_ports(model)
         return ReadModel(model, to_bytes(model))
     in_memory = isinstance(source, bytes | bytearray | memoryview)
-    return ReadModel(model, memoryview(source) if in_memory else mapped(source))
+    return ReadModel(model, memoryview(source) if in_memory else map_file(source))
 
 
 def _has_repeated_ports(graph: Graph) -> bool:

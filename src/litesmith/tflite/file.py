@@ -16,15 +16,15 @@ from litesmith.unfinished import open_part
 
 
 def load(source: str | os.PathLike[str] | bytes | bytearray | memoryview) -> Model:
-    """The checked model in a file or in bytes. Constants stay views on it.
+    """Reads and checks the model in a file or in bytes. Constants stay views on the file.
 
     >>> model = litesmith.load("model.tflite")
     """
     if isinstance(source, bytes | bytearray | memoryview):
-        return _checked(memoryview(source))
+        return _check_and_return(memoryview(source))
     path = Path(source)
     try:
-        return _checked(mapped(path))
+        return _check_and_return(map_file(path))
     except BadModel as error:
         raise BadModel("{path}: {error}", path, error) from None
 
@@ -44,7 +44,7 @@ def write_whole(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
 
 
 def write_together(files: Mapping[Path, Iterable[bytes | memoryview]]) -> None:
-    """Writes several files, none of which gets its name before all of them are complete."""
+    """Writes several files; none of them appears before all are complete."""
     parts: dict[Path, str] = {}
     for path in files:
         refuse_unwritable(path)
@@ -58,7 +58,8 @@ def write_together(files: Mapping[Path, Iterable[bytes | memoryview]]) -> None:
                     file.write(piece)
                 _set_mode(file.fileno(), target)
                 file.flush()
-                os.fsync(file.fileno())  # else the name could outlive what it names
+                # otherwise the name could survive a crash without its content
+                os.fsync(file.fileno())
         for path, name in parts.items():
             os.replace(name, path)
     except OSError as error:
@@ -103,7 +104,7 @@ def refuse_output(path: Path, *inputs: Path) -> None:
 
 
 def pieces(path: Path, size: int = 1 << 20) -> Iterator[bytes]:
-    """The bytes of a file in pieces of a bounded size."""
+    """The bytes of a file, in pieces of at most `size`."""
     with path.open("rb") as file:
         while piece := file.read(size):
             yield piece
@@ -118,7 +119,9 @@ def digest(path: Path) -> str:
 
 
 def _set_mode(handle: int, target: Path) -> None:
-    """Temporary files are private; a result has its predecessor's mode, or a new file's."""
+    """Gives a result the mode of the file that it replaces, or of a new file, because temporary
+    files are private.
+    """
     if not hasattr(os, "fchmod"):
         return
     mask = os.umask(0)
@@ -127,7 +130,7 @@ def _set_mode(handle: int, target: Path) -> None:
     os.fchmod(handle, mode)
 
 
-def _checked(data: memoryview) -> Model:
+def _check_and_return(data: memoryview) -> Model:
     model = read(data)
     check(model)
     return model
@@ -138,7 +141,7 @@ def _checked(data: memoryview) -> Model:
 _MOST_READ = 1 << 30
 
 
-def mapped(source: str | os.PathLike[str]) -> memoryview:
+def map_file(source: str | os.PathLike[str]) -> memoryview:
     """The bytes of a file, mapped into memory."""
     path = Path(source)
     try:

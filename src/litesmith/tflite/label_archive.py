@@ -11,8 +11,8 @@ from litesmith.errors import BadModel
 _END = struct.Struct("<4s4H2LH")  # the record that ends an archive
 _ENTRY = struct.Struct("<4s6H3L5H2L")  # one entry of its directory
 _END_MARK, _ENTRY_MARK = b"PK\x05\x06", b"PK\x01\x02"
-_DIRECTORY_FIELD = 16  # where the end record says where the directory starts
-_ENTRY_FIELD = 42  # where an entry says where its file starts
+_DIRECTORY_FIELD = 16  # the field of the end record with the start of the directory
+_ENTRY_FIELD = 42  # the field of an entry with the start of its file
 
 
 def detach(data: memoryview) -> bytes:
@@ -20,15 +20,15 @@ def detach(data: memoryview) -> bytes:
     end = _end_record(data)
     if end is None:
         return b""
-    *_, entries, size, told, _ = _END.unpack_from(data, end)
+    *_, entries, size, stated_start, _ = _END.unpack_from(data, end)
     directory = end - size
-    prefix = directory - told  # what was put before the archive after it was made
+    prefix = directory - stated_start  # the bytes put in front of the archive later
     try:
         starts = [prefix + _start(data, place) for place in _places(data, directory, entries, end)]
         first = min([*starts, directory])
         if not 8 <= first <= directory:
             raise BadModel("the archive lies outside the file")
-        return _shifted(bytes(data[first:]), prefix - first)
+        return _shift(bytes(data[first:]), prefix - first)
     except BadModel as error:
         raise BadModel(
             "the label archive at the end of the file is damaged: {error}", error
@@ -36,12 +36,14 @@ def detach(data: memoryview) -> bytes:
 
 
 def attach(archive: bytes, at: int) -> bytes:
-    """The archive as it must stand in a file where it begins at byte `at`."""
-    return _shifted(archive, at)
+    """The archive with the counts for a file in which it begins at byte `at`."""
+    return _shift(archive, at)
 
 
 def _end_record(data: memoryview) -> int | None:
-    """Where the end record stands: last in the file, but for a comment of the stated length."""
+    """The place of the end record, which is last in the file, except for a comment of the stated
+    length.
+    """
     tail_start = max(0, len(data) - _END.size - 0xFFFF)
     tail = bytes(data[tail_start:])
     place = tail.rfind(_END_MARK)
@@ -55,7 +57,7 @@ def _end_record(data: memoryview) -> int | None:
 
 
 def _places(data: memoryview, at: int, entries: int, end: int) -> list[int]:
-    """Where the entries of the directory stand."""
+    """The places of the directory's entries."""
     places: list[int] = []
     for _ in range(entries):
         if at < 0 or at + _ENTRY.size > end or bytes(data[at : at + 4]) != _ENTRY_MARK:
@@ -70,15 +72,15 @@ def _start(data: memoryview | bytearray, place: int) -> int:
     return struct.unpack_from("<L", data, place + _ENTRY_FIELD)[0]
 
 
-def _shifted(archive: bytes, by: int) -> bytes:
-    """The archive with every place in it raised by so many bytes."""
+def _shift(archive: bytes, by: int) -> bytes:
+    """The archive with every place in it moved by this many bytes."""
     result = bytearray(archive)
     view = memoryview(archive)
     end = _end_record(view)
     if end is None:
         return archive
-    *_, entries, size, told, _ = _END.unpack_from(result, end)
-    moves = [(end + _DIRECTORY_FIELD, told)]
+    *_, entries, size, stated_start, _ = _END.unpack_from(result, end)
+    moves = [(end + _DIRECTORY_FIELD, stated_start)]
     for place in _places(view, end - size, entries, end):
         moves.append((place + _ENTRY_FIELD, _start(result, place)))
     for place, value in moves:

@@ -1,4 +1,6 @@
-"""Bytes to Model. Constants are views on the bytes; whatever is not modelled is kept in `rest`."""
+"""Bytes to Model. Constants are views on the bytes; everything that is not modelled is kept in
+`rest`.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -34,7 +36,7 @@ _LEAST_BEHIND = 64
 
 _KINDS = schema.ENUMS["BuiltinOperator"].names
 
-# How other formats begin, and what to do with them.
+# The first bytes of other formats, and the advice for each.
 _STRANGERS = (
     (
         b"PK\x03\x04",
@@ -82,7 +84,7 @@ def read(data: memoryview) -> Model:
         root.text("description"),
         detach(data) or _behind(source),
         spare,
-        _frozen(rest),
+        _freeze(rest),
         tuple(source.unknown),
         tuple(source.mended),
     )
@@ -94,13 +96,14 @@ _MODEL_FIELDS = (
 
 
 def _behind(source: Source) -> bytes:
-    """Bytes behind the model. What they are is not known, so they are kept; but a few are only
-    what a flatbuffer's builder leaves at the end: padding, and tables that nothing refers to."""
+    """The bytes behind the model, which are kept because their meaning is unknown. A few bytes are
+    dropped: padding and unused tables, which builders of flatbuffers leave at the end.
+    """
     rest = source.array[source.end :]
     return rest.tobytes() if rest.size >= _LEAST_BEHIND and rest.any() else b""
 
 
-def _frozen(fields: Fields) -> Fields:
+def _freeze(fields: Fields) -> Fields:
     return MappingProxyType(dict(fields)) if fields else NONE_SET
 
 
@@ -168,8 +171,8 @@ def _graph(table: Table, codes: Sequence[Code], buffers: Sequence[Array], used: 
     where = table.text("name") or "graph"
     return Graph(
         table.text("name"),
-        _picked(tensors, table.integers("inputs"), phrase("inputs of {where!r}", where)),
-        _picked(tensors, table.integers("outputs"), phrase("outputs of {where!r}", where)),
+        _pick_tensors(tensors, table.integers("inputs"), phrase("inputs of {where!r}", where)),
+        _pick_tensors(tensors, table.integers("outputs"), phrase("outputs of {where!r}", where)),
         tuple(_op(t, codes, tensors, i) for i, t in enumerate(table.tables("operators"))),
         tuple(tensors),
         table.rest("tensors inputs outputs operators name"),
@@ -193,7 +196,7 @@ def _tensor(table: Table, buffers: Sequence[Array], used: set[int]) -> Tensor:
     sparsity = table.table("sparsity")
     index = table.integer("buffer")
     used.add(index)
-    # Buffer 0 stands for no content, and there may be none.
+    # Buffer 0 stands for no content, and the list of buffers may be empty.
     content = _at(buffers or _NO_BUFFERS, index, phrase("tensor {name!r}: buffer", name))
     tensor = Tensor(
         name,
@@ -205,12 +208,12 @@ def _tensor(table: Table, buffers: Sequence[Array], used: set[int]) -> Tensor:
     )
     quant, quant_rest = _quant(table.table("quantization"))
     if quant is not None and quant.axis and len(shape) == 1:
-        # Older converters copied the axis of the weights to the bias, which has a single one.
-        # TensorFlow Lite Micro does not read it there; LiteRT refuses the file for it.
+        # Older converters copied the axis of the weights to the bias, which has only one axis.
+        # TensorFlow Lite Micro ignores it there; LiteRT refuses the file.
         quant = replace(quant, axis=0)
         table.source.mended.append(name)
     rest = {**table.rest(_TENSOR_FIELDS), **quant_rest}
-    return replace(tensor, data=_constant(tensor, content), quant=quant, rest=_frozen(rest))
+    return replace(tensor, data=_constant(tensor, content), quant=quant, rest=_freeze(rest))
 
 
 _NO_BUFFERS = (np.empty(0, np.uint8),)
@@ -246,7 +249,9 @@ def _constant(tensor: Tensor, content: Array) -> Array | None:
 
 
 def _quant(table: Table | None) -> tuple[Quant | None, Fields]:
-    """The parameters, or where there are none that count, the table's other fields for `rest`."""
+    """The parameters, and the table's other fields for `rest`; None where the table has no usable
+    parameters.
+    """
     if table is None:
         return None, NONE_SET
     scale, zero_point = table.array("scale"), table.array("zero_point")
@@ -281,7 +286,7 @@ def _with_blocks(tensor: Tensor, tensors: Sequence[Tensor]) -> Tensor:
         details,
     )
     rest = {k: v for k, v in tensor.quant.rest.items() if k != "details"}
-    return replace(tensor, quant=replace(tensor.quant, block=block, rest=_frozen(rest)))
+    return replace(tensor, quant=replace(tensor.quant, block=block, rest=_freeze(rest)))
 
 
 def _op(table: Table, codes: Sequence[Code], tensors: Sequence[Tensor], index: int) -> Op:
@@ -305,18 +310,18 @@ def _op(table: Table, codes: Sequence[Code], tensors: Sequence[Tensor], index: i
             None if i == -1 else _at(tensors, i, phrase("{where} ({kind}): input", where, kind))
             for i in table.integers("inputs")
         ),
-        _picked(
+        _pick_tensors(
             tensors, table.integers("outputs"), phrase("{where} ({kind}): output", where, kind)
         ),
         options.record() if options is not None else None,
         version,
         custom,
-        _picked(
+        _pick_tensors(
             tensors,
             table.integers("intermediates"),
             phrase("{where} ({kind}): intermediate", where, kind),
         ),
-        _frozen(rest),
+        _freeze(rest),
     )
 
 
@@ -353,7 +358,9 @@ def _metadata(table: Table, buffers: Sequence[Array], used: set[int]) -> tuple[s
     )
 
 
-def _picked(tensors: Sequence[Tensor], indices: Sequence[int], what: str) -> tuple[Tensor, ...]:
+def _pick_tensors(
+    tensors: Sequence[Tensor], indices: Sequence[int], what: str
+) -> tuple[Tensor, ...]:
     return tuple(_at(tensors, i, what) for i in indices)
 
 

@@ -1,8 +1,8 @@
 """Reading flatbuffer tables by the schema, trusting no offset.
 
-Every offset, length and vtable is checked against the file before it is followed, and what is
-visited is charged against a budget, so that a hostile file costs no more than a small multiple of
-an honest one of its size.
+Every offset, length and vtable is checked against the file before it is followed, and every visit
+is charged to a budget, so that a hostile file costs at most a few times as much as an honest one of
+its size.
 """
 
 import struct
@@ -18,7 +18,7 @@ from litesmith.schema import SCALARS, Field
 
 _U16, _U32, _I32 = SCALARS["uint16"], SCALARS["uint32"], SCALARS["int32"]
 
-# How many slots each table has.
+# The number of slots of each table.
 _SLOTS = {
     name: max((field.slot + 1 for field in fields.values()), default=0)
     for name, fields in schema.TABLES.items()
@@ -29,14 +29,14 @@ _TABLE_COST = 8
 
 
 class Source:
-    """The bytes of a file and what may still be visited of them."""
+    """The bytes of a file, and the budget of bytes that may still be visited."""
 
     def __init__(self, data: memoryview) -> None:
         self.data = data
         self.array = np.frombuffer(data, np.uint8)
         self.size = len(data)
         self.budget = 2 * self.size + 65536
-        self.end = 8  # behind the last byte that was used
+        self.end = 8  # the end of the last byte that was used
         self.unknown: dict[str, None] = {}
         self.mended: list[str] = []
 
@@ -79,7 +79,7 @@ class Source:
 
 
 class Table:
-    """A table at a checked position. Fields are read, and checked, when asked for."""
+    """A table at a checked position. Fields are read and checked on access."""
 
     __slots__ = ("at", "name", "size", "slots", "source", "vtable")
 
@@ -120,7 +120,7 @@ class Table:
             inner = self._inner(field, at)
             return inner.record() if inner is not None else None
         number = self.source.scalar(SCALARS[field.stored], at, self._what(field))
-        return _named(field, number) if field.kind == "enum" else number
+        return _name_of_enum(field, number) if field.kind == "enum" else number
 
     def integer(self, name: str) -> int:
         """A number field; an enum's number."""
@@ -169,7 +169,7 @@ class Table:
         return Record(self.name, MappingProxyType(set_fields) if set_fields else NONE_SET)
 
     def rest(self, known: str = "") -> Mapping[str, Value]:
-        """The fields that are set and not among the known ones, words of a text."""
+        """The fields that are set and are not in `known`, which lists names in one text."""
         kept: dict[str, Value] = {}
         for name, field in schema.TABLES[self.name].items():
             if name not in known.split() and self._place(field) is not None:
@@ -184,7 +184,7 @@ class Table:
         return _U16.unpack_from(self.source.data, self.vtable + 4 + 2 * slot)[0]
 
     def _place(self, field: Field) -> int | None:
-        """Where the field lies, or None where it is not set."""
+        """The place of the field, or None where it is not set."""
         offset = self._offset(field.slot)
         if offset == 0:
             return None
@@ -232,7 +232,9 @@ class Table:
         return Table(self.source, self.source.follow(at, what), name)
 
     def _note_unknown(self) -> None:
-        """Fields beyond the schema cannot be copied, since their types are not known; name them."""
+        """Records the fields beyond the schema, which cannot be copied because their types are not
+        known.
+        """
         known = _SLOTS[self.name]
         if self.slots <= known:
             return
@@ -245,9 +247,9 @@ class Table:
 def _absent(field: Field) -> Value:
     if field.is_offset:
         return None
-    return _named(field, field.default) if field.kind == "enum" else field.default
+    return _name_of_enum(field, field.default) if field.kind == "enum" else field.default
 
 
-def _named(field: Field, number: int | float | bool) -> Value:
+def _name_of_enum(field: Field, number: int | float | bool) -> Value:
     names = schema.ENUMS[field.type].names
     return names[int(number)] if 0 <= number < len(names) else int(number)

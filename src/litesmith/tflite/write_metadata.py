@@ -1,4 +1,4 @@
-"""TFLite metadata for a model: how its inputs are prepared, and what its classes are called.
+"""TFLite metadata for a model: how its inputs are prepared, and the names of its classes.
 
 The counterpart of `metadata`, for the same slots of `metadata_schema.fbs`. The class names are
 lines of a file in an archive behind the model, which the format's own tools read too.
@@ -21,7 +21,7 @@ from litesmith.units import plain
 LABEL_FILE = "labels.txt"
 
 _IDENTIFIER = b"M001"
-_LEAST_PARSER = "1.3.0"  # the first that knows of audio
+_LEAST_PARSER = "1.3.0"  # the first version with audio
 
 # The archive must be the same whenever it is made; no date is earlier in a zip.
 _WHEN = (1980, 1, 1, 0, 0, 0)
@@ -34,10 +34,10 @@ _COLOURS = {1: 2, 3: 1}  # channels -> the number of the colour space
 
 @dataclass(frozen=True)
 class Described:
-    """What is said of one input.
+    """The metadata of one input.
 
-    channels  of an image; 0 where it is none
-    rate      of audio, in samples a second; 0 where it is none
+    channels  the channels of an image; 0 for other inputs
+    rate      the samples per second of audio; 0 for other inputs
     """
 
     normalization: StatedNorm | None = None
@@ -60,7 +60,7 @@ def describe(
     known = None if words is None else [_Table({0: words.name, 1: _WORDS, 2: _VOCABULARY})]
     graph = _Table({2: [_input(one) for one in inputs], 3: [output], 4: known})
     root = _Table({0: name or None, 3: [graph], 7: _LEAST_PARSER})
-    content = np.frombuffer(_packed(root), np.uint8)
+    content = np.frombuffer(_pack(root), np.uint8)
     others = tuple(entry for entry in model.metadata if entry[0] != ENTRY)
     text = "".join(f"{line}\n" for line in lines).encode()
     held = [AttachedFile(LABEL_FILE, text)] if lines else []
@@ -69,7 +69,7 @@ def describe(
 
 
 def label_lines(labels: Sequence[str]) -> tuple[str, ...]:
-    """The names as they stand in a file with one a line: what would break a line is escaped."""
+    """The names as lines of a file; characters that would break a line are escaped."""
     lines = tuple(label_line(label) for label in labels)
     for line in lines:
         if not line or lines.count(line) > 1:
@@ -80,23 +80,23 @@ def label_lines(labels: Sequence[str]) -> tuple[str, ...]:
 
 
 def label_line(label: str) -> str:
-    """One name as it stands in such a file."""
+    """One name as a line of such a file."""
     return plain(label).strip()
 
 
-def _input(said: Described) -> "_Table":
-    norm = said.normalization
+def _input(described: Described) -> "_Table":
+    norm = described.normalization
     units = None
     if norm is not None:
         mean, std = (np.array(numbers, "<f4") for numbers in (norm.mean, norm.std))
         units = [_Table({0: _NORMALIZATION, 1: _Table({0: mean, 1: std})})]
     content = None
-    if said.channels in _COLOURS:
-        image = _Table({0: _COLOURS[said.channels]})
+    if described.channels in _COLOURS:
+        image = _Table({0: _COLOURS[described.channels]})
         content = _Table({0: _IMAGE, 1: image})
-    elif said.rate:
-        content = _Table({0: _AUDIO, 1: _Table({0: said.rate, 1: 1})})
-    name = "image" if said.channels else "audio" if said.rate else None
+    elif described.rate:
+        content = _Table({0: _AUDIO, 1: _Table({0: described.rate, 1: 1})})
+    name = "image" if described.channels else "audio" if described.rate else None
     return _Table({0: name, 3: content, 4: units})
 
 
@@ -120,7 +120,7 @@ class _Table:
         self.fields = {slot: value for slot, value in fields.items() if value is not None}
 
 
-def _packed(root: _Table) -> bytes:
+def _pack(root: _Table) -> bytes:
     """A flatbuffer, parents before their children, so that every offset points forward."""
     out = bytearray(4) + _IDENTIFIER
     _point(out, 0, _write_table(out, root))
@@ -141,14 +141,14 @@ def _write_table(out: bytearray, table: _Table) -> int:
     for slot, value in table.fields.items():
         place = at + places[slot]
         if isinstance(value, int):
-            struct.pack_into("<I", out, place, value)  # where a byte is read, it is the first
+            struct.pack_into("<I", out, place, value)  # a reader of one byte reads the first one
         else:
             _point(out, place, _write(out, value))
     return at
 
 
 def _write(out: bytearray, value: "str | Array | _Table | list[_Table]") -> int:
-    """What an offset points to; returns where it stands."""
+    """Writes the target of an offset; returns its place."""
     if isinstance(value, _Table):
         return _write_table(out, value)
     _pad(out)

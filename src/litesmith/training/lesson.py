@@ -19,7 +19,7 @@ from litesmith.data.samples import as_stored
 from litesmith.errors import BadInput
 from litesmith.ir.edit import regraph, with_graphs
 from litesmith.ir.ops import OPS
-from litesmith.ir.softmax_scores import ends_in_softmax, scores_of, told_outputs
+from litesmith.ir.softmax_scores import ends_in_softmax, judged_outputs, scores_of
 from litesmith.ir.types import Array, Graph, Model, Op, Tensor
 from litesmith.passes.core.step import Masks
 from litesmith.training.augment import Augment, Mixed
@@ -124,7 +124,7 @@ def aim_of(
 ) -> Aim:
     """The aim that suits a model's outputs; `wanted` are the original's answers, `scores` the place
     of the output that labels refer to."""
-    outputs = told_outputs(graph)
+    outputs = judged_outputs(graph)
     spreads = tuple(map(_spread, outputs, wanted))
     classes = tuple(
         ends_in_softmax(graph, tensor) or place == scores for place, tensor in enumerate(outputs)
@@ -134,7 +134,7 @@ def aim_of(
 
 def scores_place(graph: Graph, rows: int) -> int | None:
     """The place of the output with a score for each class in this many rows, SOFTMAX first."""
-    outputs = told_outputs(graph)
+    outputs = judged_outputs(graph)
     candidates = [
         place
         for place, tensor in enumerate(outputs)
@@ -193,7 +193,7 @@ class Teacher:
 
     def __init__(self, model: Model, device: torch.device, sums: Sequence[Tensor] = ()) -> None:
         self.device, self.model = device, model
-        wanted = [scores_of(model.main, t) for t in told_outputs(model.main)]
+        wanted = [scores_of(model.main, t) for t in judged_outputs(model.main)]
         self._lift = Lift(model, [*wanted, *sums])
         self._constants = constants_of(model, device)
 
@@ -370,7 +370,7 @@ class Lesson:
     def in_runtime(self, model: Model) -> Array:
         """The loss on each held-out sample of a model as the runtime computes it."""
         graph = regraph(
-            model.main, outputs=[scores_of(model.main, t) for t in told_outputs(model.main)]
+            model.main, outputs=[scores_of(model.main, t) for t in judged_outputs(model.main)]
         )
         exposed = with_graphs(model, (graph, *model.graphs[1:]))
         losses: list[float] = []

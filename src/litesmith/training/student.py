@@ -16,7 +16,7 @@ from litesmith.errors import CannotApply
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.edit import rewrite, with_graphs
 from litesmith.ir.ops import OPS
-from litesmith.ir.softmax_scores import scores_of, told_outputs
+from litesmith.ir.softmax_scores import judged_outputs, scores_of
 from litesmith.ir.types import Array, Graph, Model, Op, Quant, Tensor
 from litesmith.numeric.affine import Ends, ends_of, keep_bias_inside
 from litesmith.passes.core.layers import (
@@ -204,7 +204,7 @@ class Student:
         sums: Sequence[Tensor] = (),
     ) -> None:
         self.model, self.device, self._masked = model, torch.device(device), masked
-        self.wanted = [scores_of(model.main, t) for t in told_outputs(model.main)]
+        self.wanted = [scores_of(model.main, t) for t in judged_outputs(model.main)]
         self._lift = Lift(model, [*self.wanted, *sums])
         self._fixed = constants_of(model, self.device)
         self.forms = Forms(model.main, self.device)

@@ -20,7 +20,7 @@ from litesmith.errors import BadInput, CannotApply, LitesmithError
 from litesmith.ir.edit import regraph, with_main
 from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import OPS, has_effect
-from litesmith.ir.partition import collapsed, part_graph, partition
+from litesmith.ir.partition import part_graph, partition, replace_parts
 from litesmith.ir.types import Graph, Model, Op, Tensor, constant_numbers, op_tensors
 from litesmith.ops.call import Call
 from litesmith.ops.flexbuffer import encode
@@ -150,7 +150,7 @@ def _with(graph: Graph, ops: Sequence[Op], new: Op) -> Graph:
         raise CannotApply(
             "{op_name} reads from these ops and feeds them; name it too, or fewer", op_name(between)
         )
-    return regraph(graph, ops=collapsed(parts, {claimed[0]: new}))
+    return regraph(graph, ops=replace_parts(parts, {claimed[0]: new}))
 
 
 def _deed(ops: Sequence[Op], new: Op) -> str:

@@ -17,7 +17,7 @@ from litesmith.phrases import phrase
 from litesmith.run.core.target import Target
 from litesmith.run.devices.address import TRANSPORTS, Address, Lost, after_runs, parse
 from litesmith.temporary import temporary_file
-from litesmith.tflite.file import mapped
+from litesmith.tflite.file import map_file
 from litesmith.units import plain
 
 Fact = str | int | float
@@ -134,7 +134,7 @@ class Phone:
 
     def _put(self, model: str | Path | bytes) -> str:
         """The model's path on the phone, where it is copied unless it is there."""
-        content = model if isinstance(model, bytes) else mapped(model)
+        content = model if isinstance(model, bytes) else map_file(model)
         digest = sha256(content).hexdigest()
         path = f"{_FOLDER}/{digest}.tflite"
         known = self._shell(f"mkdir -p {_FOLDER}; sha256sum {path} 2>/dev/null")

@@ -20,7 +20,7 @@ from litesmith.errors import BadInput, CannotRun
 from litesmith.phrases import phrase
 from litesmith.run.core.target import Target
 from litesmith.run.devices.address import TRANSPORTS, Address, Lost, after_runs, parse
-from litesmith.tflite.file import mapped
+from litesmith.tflite.file import map_file
 from litesmith.units import plain
 
 Fact = str | int | float
@@ -108,7 +108,7 @@ class Device:
         wanted = Target.parse(target)
         if (wanted.kind, wanted.kernels) not in TRANSPORTS["ssh"].targets:
             raise BadInput("{name}: no target {wanted} there; use cpu:THREADS", self.name, wanted)
-        content = model if isinstance(model, bytes) else mapped(model)
+        content = model if isinstance(model, bytes) else map_file(model)
         known = sha256(content).hexdigest()
         if self.ask(do="put", digest=known, size=len(content))["wanted"]:
             self._write(content)

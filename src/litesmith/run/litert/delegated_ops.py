@@ -14,7 +14,7 @@ from litesmith.ir.dtype import DTYPES
 from litesmith.ir.edit import called_graphs, regraph, with_graphs
 from litesmith.ir.model_text import op_name
 from litesmith.ir.ops import has_effect, infer_shapes, late_tensors
-from litesmith.ir.partition import Part, collapsed, part_graph, partition
+from litesmith.ir.partition import Part, part_graph, partition, replace_parts
 from litesmith.ir.types import Array, Graph, Model, Op, Tensor
 from litesmith.ops.delegate import Delegate, Kernel, Native, Run, Shape
 from litesmith.ops.results import error_text
@@ -74,7 +74,7 @@ def delegate_ops(model: Model, delegate: Delegate, name: str) -> tuple[Model, Ma
             custom = f"{name}:{len(kernels)}"
             kernels[custom] = ProgramKernel(delegate, inner)
             replaced[part] = Op("CUSTOM", inner.inputs, inner.outputs, custom=custom)
-        graphs.append(regraph(graph, ops=collapsed(parts, replaced)) if replaced else graph)
+        graphs.append(regraph(graph, ops=replace_parts(parts, replaced)) if replaced else graph)
     return with_graphs(model, graphs) if kernels else model, kernels
 
 

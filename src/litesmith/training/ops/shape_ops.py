@@ -10,7 +10,7 @@ import torch
 from torch.nn import functional
 
 from litesmith.ir.shape_rule import from_front
-from litesmith.ir.shapes import fill_rest, reshaped, slice_ranges
+from litesmith.ir.shapes import fill_rest, resolve_shape, slice_ranges
 from litesmith.ir.types import Array, Op
 from litesmith.ir.window import Pick, strided_picks
 from litesmith.numeric.arrays import integer, integers
@@ -26,7 +26,7 @@ from litesmith.training.ops.elementwise_ops import (
 
 def reshape(op: Op, x: torch.Tensor, shape: Array | None = None) -> torch.Tensor:
     sizes = options_of(op).integers("new_shape") if shape is None else integers(shape)
-    return x.reshape(reshaped(x.numel(), sizes))
+    return x.reshape(resolve_shape(x.numel(), sizes))
 
 
 def squeeze(op: Op, x: torch.Tensor) -> torch.Tensor:

@@ -1,5 +1,4 @@
-"""How a command works: its public function is called with what was typed, and what it gives is
-printed."""
+"""Runs a command: calls its public function with the typed values, and prints the result."""
 
 import json
 from collections.abc import Callable, Generator, Sequence
@@ -23,7 +22,7 @@ FUNCTIONS = {"eval": "evaluate"}
 
 @runtime_checkable
 class _Warns(Protocol):
-    """A result with warnings, which are said on stderr."""
+    """A result with warnings, which are printed on stderr."""
 
     @property
     def warnings(self) -> tuple[str, ...]: ...
@@ -31,14 +30,14 @@ class _Warns(Protocol):
 
 @runtime_checkable
 class _Judged(Protocol):
-    """A result that can miss what was asked for."""
+    """A result that can miss the user's requirements."""
 
     @property
     def is_as_asked(self) -> bool: ...
 
 
 def call(name: str, command: Command, typed: Typed) -> int:
-    """Calls the function of a command, and prints what it gives; the exit status."""
+    """Calls the function of a command and prints its result; returns the exit status."""
     as_json = bool(typed.pop(JSON, False))
     public = command.prepare(typed) if command.prepare is not None else None
     public = public or FUNCTIONS.get(name, name)
@@ -58,7 +57,7 @@ def _call(
         to_function["command"] = typed_command()
     with _progress(command.live, quiet=as_json) as progress:
         if takes(function, "progress"):
-            to_function["progress"] = _renaming(progress, rename)
+            to_function["progress"] = _with_typed_names(progress, rename)
         result: Any = rename(function(**to_function))
     for warning in _warnings(result):
         say("warning", warning)
@@ -69,10 +68,10 @@ def _call(
     return MISSES_WHAT_WAS_ASKED if _misses(result) else 0
 
 
-def _renaming(
+def _with_typed_names(
     progress: Callable[[Any], None], rename: Callable[[Any], Any]
 ) -> Callable[[Any], None]:
-    """What is told of the work, with the names that were typed."""
+    """A progress callback that replaces the names of copies by the typed names."""
 
     def told(event: object) -> None:
         progress(rename(event))
@@ -81,7 +80,7 @@ def _renaming(
 
 
 def _convert_sources(name: str, typed: Typed) -> None:
-    """Models of other tools become .tflite files before a command sees them."""
+    """Converts models of other tools to .tflite files before the command sees them."""
     paths = [value for value in typed.values() if isinstance(value, Path)]
     paths += [
         p
@@ -100,8 +99,9 @@ def _convert_sources(name: str, typed: Typed) -> None:
 def _in_shapes(
     name: str, public: str, typed: Typed
 ) -> AbstractContextManager[Callable[[Any], Any]]:
-    """Copies of the models in the sizes of `--shape`, and what says the typed names again; nothing
-    for a function that takes the sizes itself."""
+    """Copies of the models in the sizes of `--shape`, with the function that restores the typed
+    names; no copies for a function that takes the sizes itself.
+    """
     if "shape" not in typed or takes(getattr(litesmith, public), "shape"):
         return nullcontext(lambda value: value)
     from litesmith.cli.shape_option import in_typed_shapes
@@ -123,7 +123,7 @@ def _misses(result: object) -> bool:
 
 @contextmanager
 def _progress(live: str, *, quiet: bool) -> Generator[Callable[[Any], None]]:
-    """What is told of the work while it lasts."""
+    """The progress display of a command."""
     if not live:
         with Terminal(quiet=quiet) as terminal:
             yield terminal
@@ -133,6 +133,6 @@ def _progress(live: str, *, quiet: bool) -> Generator[Callable[[Any], None]]:
 
 
 def _of_text(place: str) -> Any:
-    """Something of `cli/text`, which is imported when it is used."""
+    """A function of `cli/text`, imported on use."""
     module, _, name = place.partition(":")
     return getattr(import_module(f"litesmith.cli.text.{module}"), name)

@@ -1,5 +1,6 @@
-"""Sources of other tools in the place of a model: a command is handed the .tflite of each, which
-stays beside it."""
+"""Models of other tools in place of a .tflite: a command gets the .tflite of each source, which
+stays beside the source.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,12 +15,12 @@ from litesmith.passes.tidy.resize import split_shape
 from litesmith.phrases import phrase
 from litesmith.tflite.file import digest
 
-# What names a model among the arguments of a command.
+# The arguments of commands that name models.
 _ONE, _MANY = ("model", "a", "b", "against", "reference"), "models"
 
 
 def convert_typed(command: str, typed: Typed) -> None:
-    """Puts the .tflite of each source that was typed in its place."""
+    """Replaces each typed source by its .tflite."""
     if command == "convert":
         return
     shape = tuple(typed.get("shape", ()))
@@ -27,16 +28,16 @@ def convert_typed(command: str, typed: Typed) -> None:
     for name in _ONE:
         path = typed.get(name)
         if isinstance(path, Path) and _is_to_convert(path):
-            typed[name], used = _converted(path, shape), True
+            typed[name], used = _convert_once(path, shape), True
     if isinstance(typed.get(_MANY), list | tuple):
         found = [isinstance(p, Path) and _is_to_convert(p) for p in typed[_MANY]]
         typed[_MANY] = [
-            _converted(path, shape) if is_one else path
+            _convert_once(path, shape) if is_one else path
             for path, is_one in zip(typed[_MANY], found, strict=True)
         ]
         used = used or any(found)
     if used and shape:
-        typed.pop("shape")  # the conversion has it
+        typed.pop("shape")  # the conversion applies the shape
 
 
 def _is_to_convert(path: Path) -> bool:
@@ -47,12 +48,13 @@ def _is_to_convert(path: Path) -> bool:
     return is_source(path) and path.is_file()
 
 
-def _converted(path: Path, shape: Sequence[str]) -> Path:
-    """The .tflite of a source; one that is there already where it was made of the same."""
+def _convert_once(path: Path, shape: Sequence[str]) -> Path:
+    """The .tflite of a source; an existing one where it was made from the same source."""
     marked = "".join("-" + "x".join(map(str, split_shape(text)[1])) for text in shape)
     place = path.with_name(f"{path.stem}{marked}.tflite")
-    if place.exists() or place.is_symlink():  # a link to nothing would have it land elsewhere
-        if not place.is_file() or _made_of(place) != digest(path):
+    # through a dangling link, the file would land elsewhere
+    if place.exists() or place.is_symlink():
+        if not place.is_file() or _source_digest(place) != digest(path):
             raise BadInput(
                 "{place} is there already, and was not made of {path}; move it away, or convert to "
                 "another: litesmith convert {path} -o FILE",
@@ -72,8 +74,8 @@ def _converted(path: Path, shape: Sequence[str]) -> Path:
     return place
 
 
-def _made_of(place: Path) -> str:
-    """The digest of the source that a .tflite says it was made of; "" where it says nothing."""
+def _source_digest(place: Path) -> str:
+    """The digest of the source that a .tflite states; "" where it states none."""
     try:
         metadata = dict(litesmith.load(place).metadata)
     except BadModel:

@@ -1,8 +1,8 @@
-"""A command runs in a child process, and this one watches over it.
+"""Runs a command in a child process, and watches over it.
 
-A command hands files that somebody made to native code, which may crash, hang, or take all of the
-memory. So it runs in a child, and the process that the user started stays small, answers Ctrl-C,
-removes what a dead child has left, and says in one line what became of it. Nothing is copied
+A command hands files from strangers to native code, which may crash, hang, or take all of the
+memory. So the command runs in a child, and the process that the user started stays small, answers
+Ctrl-C, removes the leftovers of a dead child, and reports its end in one line. Nothing is copied
 between the two, and times are taken inside the child.
 """
 
@@ -38,21 +38,23 @@ from litesmith.units import bytes_text
 STOPPED = phrase("stopped; no half-written file is left")
 BAD_INPUT, CTRL_C, TERMINATED = 2, 130, 143
 
-# How long an interrupt may wait for Python, how often the child is looked at, and how often it is
-# asked whether Python runs: more often where a call may not last so long.
+# How long an interrupt may wait for Python, how often the child is checked, and how often it is
+# asked whether Python runs; more often where calls have a shorter limit.
 _ANSWER_SECONDS, _LOOK_SECONDS, _ASK_SECONDS = 0.8, 0.5, 5.0
 
-# A child that has most of the memory is stopped where no more than this share of it is left.
+# A child that uses most of the memory is stopped when no more than this share is free.
 _LEAST_FREE = 0.03
 
-# Asks whether Python runs; who has no handler for it any more, at its end, is not hurt.
+# The signal that asks whether Python runs; a process without a handler for it, which is ending,
+# ignores it.
 _ASK = getattr(signal, "SIGURG", 0)
 
-# Where the child says that Python runs, that it is about to end, and that Python lost the word to
-# end, as it loses whatever is raised in a destructor or in a callback of native code.
+# The bytes by which the child reports that Python runs, that it is about to end, and that Python
+# lost the request to end, as it loses any exception in a destructor or in a callback of native
+# code.
 _RUNS, _ENDS, _LOST = 0, 1, 2
 
-# What ends a command; a terminal tells the child too, and sooner than this.
+# The signals that end a command; a terminal also sends them to the child, earlier than we do.
 _ENDING = tuple(getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n))
 _TERMINAL_SECONDS = 0.1
 
@@ -60,31 +62,37 @@ _FOLDER, _NOTES = "litesmith-", "unfinished"
 
 
 def can_guard() -> bool:
-    """True where a process can be doubled."""
+    """True where processes can be forked."""
     return hasattr(os, "fork") and hasattr(signal, "SIGURG")
 
 
 def run_guarded(work: Callable[[], int], fail: Callable[[str, int], int]) -> int:
-    """Does the work in a child process; its status, or that of a failure that is told in a line."""
+    """Does the work in a child process; returns its status, or that of a failure that is reported
+    in a line.
+    """
     try:
         folder = _make_folder()
     except BadInput as error:
         return fail(error.args[0], BAD_INPUT)
     answers = mmap(-1, 3)
-    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)  # until both know what to do with them
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)  # until both processes have their handlers
     adopt_orphans()
-    gc.freeze()  # so that the child's collector does not touch, and copy, what both share
+    # so that the child's garbage collector does not touch, and thereby copy, shared memory
+    gc.freeze()
     child = os.fork()
     if child == 0:
         _settle(folder, answers)
         status: list[int] = []
-        atexit.register(_leave, status)  # before all others, so that it is called after them
+        # registered before all others, so that it is called after them
+        atexit.register(_leave, status)
         status.append(work())
         return status[0]
     watch = _Watch(child, answers)
     try:
         ended = watch.wait()
-        if not os.WIFEXITED(ended):  # without a chance to end what it had started
+        if not os.WIFEXITED(
+            ended
+        ):  # the child had no chance to end the processes that it had started
             end_orphans()
     finally:
         remove_noted(folder / _NOTES)
@@ -97,11 +105,13 @@ def run_guarded(work: Callable[[], int], fail: Callable[[str, int], int]) -> int
 
 
 def _make_folder() -> Path:
-    """A folder for all that is temporary; those of commands that were killed go."""
+    """Makes a folder for all temporary files, and removes those of killed commands."""
     parent, own = Path(tempfile.gettempdir()), f"{_FOLDER}{machine()}-"
-    for left in parent.glob(f"{own}*-*"):  # containers may share the place, but not their processes
+    for left in parent.glob(
+        f"{own}*-*"
+    ):  # containers may share the folder, but not their processes
         owner = left.name.removeprefix(own).split("-")[0]
-        with suppress(OSError):  # which another command removes at this moment
+        with suppress(OSError):  # another command is removing it
             is_own = left.lstat().st_uid == os.getuid()
             if is_own and owner.isdecimal() and not is_running(int(owner)):
                 shutil.rmtree(left, ignore_errors=True)
@@ -112,7 +122,7 @@ def _make_folder() -> Path:
 
 
 def _settle(folder: Path, answers: mmap) -> None:
-    """Makes this process the one that is guarded."""
+    """Makes this process the guarded one."""
     tempfile.tempdir = os.environ["TMPDIR"] = str(folder)
     os.environ[NOTES] = str(folder / _NOTES)
     limit_child()
@@ -139,7 +149,9 @@ def _settle(folder: Path, answers: mmap) -> None:
     sys.unraisablehook = lose
     signal.signal(_ASK, answer)
     signal.signal(signal.SIGTERM, terminate)
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is to be ignored
+    if (
+        signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    ):  # otherwise the signal is to be ignored
         signal.signal(signal.SIGINT, interrupt)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
 
@@ -148,23 +160,23 @@ def _leave(status: list[int]) -> None:
     """Ends the child without taking Python apart, which takes longer than many a command does."""
     if status:
         for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError, ValueError):  # nobody hears it
+            with suppress(OSError, ValueError):  # there is no reader
                 stream.flush()
         os._exit(status[0])
 
 
 @contextmanager
 def unwrapped() -> Generator[None]:
-    """Raises the word to end as itself where another error came of it.
+    """Raises the request to end itself where another exception has wrapped it.
 
-    Python before 3.12 makes a RuntimeError of whatever is raised while a class names its fields,
-    and native modules make an ImportError of what is raised while they are loaded.
+    Python before 3.12 wraps exceptions from `__set_name__` in a RuntimeError, and native modules
+    turn exceptions while they are loaded into an ImportError.
     """
     try:
         yield
     except Exception as error:
         behind: BaseException | None = error
-        while behind is not None and not _is_word_to_end(behind):
+        while behind is not None and not _is_request_to_end(behind):
             behind = behind.__cause__ or behind.__context__
         if behind is None:
             raise
@@ -173,16 +185,16 @@ def unwrapped() -> Generator[None]:
         raise behind from None
 
 
-def _is_word_to_end(error: BaseException) -> bool:
+def _is_request_to_end(error: BaseException) -> bool:
     is_term = isinstance(error, SystemExit) and error.code == TERMINATED
     return is_term or isinstance(error, KeyboardInterrupt)
 
 
 class _Watch:
-    """A child that is watched, and stopped where it does not answer or takes too much.
+    """Watches a child, and stops it where it does not answer or takes too much memory.
 
-    why    what it was stopped for, if it was
-    asked  the signal by which the user, or the system, wants it to end
+    why    the reason for which it was stopped, if it was
+    asked  the signal by which the user or the system asked it to end
     """
 
     def __init__(self, child: int, answers: mmap) -> None:
@@ -203,11 +215,11 @@ class _Watch:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
 
     def wait(self) -> int:
-        """How the child has ended."""
+        """Waits for the child; returns how it ended."""
         while True:
             found, ended = os.waitpid(self._child, os.WNOHANG)
             if found:
-                for number in _ENDING:  # the status is known: nothing is left to be stopped
+                for number in _ENDING:  # the status is known, so there is nothing left to stop
                     signal.signal(number, signal.SIG_IGN)
                 return ended
             self._look(monotonic())
@@ -216,14 +228,15 @@ class _Watch:
                 os.read(self._wake, 64)
 
     def _hear(self, number: int, _: FrameType | None) -> None:
-        """Remembers that the child is to end; who asks twice does not want to wait."""
+        """Records that the child is to end; a second request ends it without waiting."""
         if self.asked:
             self._send(signal.SIGKILL)
         self.asked, self._asked_at, self._is_passed_on = number, monotonic(), False
 
     def _end(self, waits: float) -> None:
-        """Has the child end; a terminal has told it already. One that lost the word hears it
-        again."""
+        """Tells the child to end, unless a terminal already has. A child that lost the request gets
+        it again.
+        """
         if self._answers[_LOST]:
             self._answers[_LOST], self._asked_at, self._is_passed_on = 0, monotonic(), False
             return
@@ -277,13 +290,13 @@ def _is_memory_short() -> bool:
 
 
 def _numbers(path: Path) -> dict[str, int]:
-    """What Linux tells in kilobytes, as bytes; nothing elsewhere."""
+    """The numbers of a Linux file, which are in kilobytes, as bytes; empty on other systems."""
     rows = (line.split() for line in read_text(path).splitlines())
     return {row[0].rstrip(":"): 1024 * int(row[1]) for row in rows if row[-1:] == ["kB"]}
 
 
 def _wake(number: int, frame: FrameType | None) -> None:
-    """A signal with a handler, whatever that does, wakes who waits."""
+    """Does nothing: any signal with a handler wakes a waiting process."""
 
 
 def _why_dead(number: int) -> str:

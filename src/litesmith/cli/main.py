@@ -1,4 +1,4 @@
-"""The command `litesmith`: its sub-commands, and how every error becomes one plain line."""
+"""The command `litesmith`: its subcommands, and how every error becomes one plain line."""
 
 import os
 import shlex
@@ -47,7 +47,7 @@ _PYTHONS_NOTE = "Error calling __set_name__"
 
 
 class Commands(click.Group):
-    """All commands; what each needs is imported when it is used."""
+    """All commands; each imports what it needs on use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*COMMANDS, *_ABOUT_COMMANDS]
@@ -92,8 +92,8 @@ def _no_command(name: str) -> str:
     return phrase("no command {name!r}; `litesmith --help` lists all", name)
 
 
-def _misused(error: click.ClickException) -> str:
-    """What is wrong with the words of a command line, and where the right ones are listed."""
+def _usage_mistake(error: click.ClickException) -> str:
+    """The mistake in a command line, and where the right words are listed."""
     context = getattr(error, "ctx", None)
     command = context.command_path if isinstance(context, click.Context) else "litesmith"
     if isinstance(error, click.NoSuchOption) and error.possibilities:
@@ -172,7 +172,7 @@ def _completion_command(app: Commands) -> click.Command:
     )
 
 
-# Commands about the command line itself, which Python has no use for.
+# Commands about the command line itself, which have no function in Python.
 _ABOUT_COMMANDS = {"help": _help_command, "completion": _completion_command}
 
 
@@ -188,7 +188,7 @@ def main() -> NoReturn:
 def _run() -> int:
     try:
         words = _with_settings(take_language(sys.argv[1:]))
-        sys.argv[1:] = words  # which records keep: they are the same in all languages
+        sys.argv[1:] = words  # the words for records, which are the same in all languages
         tell_cold(words)
         tell_pipes(words)
         if not words:
@@ -203,26 +203,26 @@ def _run() -> int:
     except click.exceptions.Exit as error:
         return error.exit_code
     except LitesmithError as error:
-        return _fail(_noted(as_options(error.args[0]), error), BAD_INPUT)
+        return _fail(_with_notes(as_options(error.args[0]), error), BAD_INPUT)
     except KeyboardInterrupt as error:
-        return _fail(_noted(STOPPED, error), CTRL_C)
+        return _fail(_with_notes(STOPPED, error), CTRL_C)
     except SystemExit as error:
         if error.code == TERMINATED:
-            return _fail(_noted(STOPPED, error), TERMINATED)
+            return _fail(_with_notes(STOPPED, error), TERMINATED)
         raise
-    except BrokenPipeError:  # the reader of our output has gone, as in `… | head`
+    except BrokenPipeError:  # the reader of our output is gone, as in `… | head`
         _forget_output()
         return 0
     except OSError as error:
         if error.filename == OUTPUT:
             _forget_output()
-        return _fail(_noted(why_failed(error), error), BAD_INPUT)
+        return _fail(_with_notes(why_failed(error), error), BAD_INPUT)
     except MemoryError as error:
         why = phrase("there is not enough memory for this; free some, or give less data")
-        return _fail(_noted(why, error), BAD_INPUT)
+        return _fail(_with_notes(why, error), BAD_INPUT)
     except click.ClickException as error:
-        return _fail(_misused(error), BAD_INPUT)
-    except BaseException as error:  # which a panic of a library in Rust is
+        return _fail(_usage_mistake(error), BAD_INPUT)
+    except BaseException as error:  # a panic of a Rust library is one
         print_traceback()
         return _fail(
             phrase(
@@ -235,7 +235,7 @@ def _run() -> int:
 
 
 def _with_settings(words: list[str]) -> list[str]:
-    """The words with those of `litesmith.toml`, which is said."""
+    """The words with those of `litesmith.toml`, which a note lists."""
     place, more = find_settings(words)
     if place is None or not more:
         return words
@@ -244,12 +244,12 @@ def _with_settings(words: list[str]) -> list[str]:
 
 
 def _forget_output() -> None:
-    """What is still to be printed goes nowhere, so that exiting does not fail for it."""
+    """Discards pending output, so that exiting does not fail because of it."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _noted(text: str, error: BaseException) -> str:
-    """A message with what those who passed the error on have noted of it."""
+def _with_notes(text: str, error: BaseException) -> str:
+    """A message with the notes that were added to its exception on the way."""
     notes: list[str] = getattr(error, "__notes__", [])
     ours = [note for note in notes if not note.startswith(_PYTHONS_NOTE)]
     return join([text, *map(as_options, ours)], "; ")

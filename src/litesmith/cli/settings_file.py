@@ -1,4 +1,4 @@
-"""`litesmith.toml` beside a model: options that one would type every time.
+"""`litesmith.toml` beside a model: options that apply without being typed.
 
     data = "val/"          # for every command that has --data
     norm = "torch"
@@ -6,10 +6,10 @@
     [tune]                 # for `litesmith tune` alone
     max-drop = "1pt"
 
-The settings become words of the command line, so that records hold them too. A typed option wins.
+The settings become words of the command line, so records hold them too. A typed option wins.
 Relative paths start at the file's folder. The file may have come with a downloaded model, so it
 names no code, sends nothing to another machine, writes nothing outside its own folder and does not
-change what a gate asks of that model.
+weaken a gate.
 """
 
 import re
@@ -49,8 +49,8 @@ WRITES = (
     "--page",
     "--trace",
 )
-# Options by which a model would pass its own gate (too short a look, or too few groups, finds
-# nothing worse for certain), or a bundle would hold more than is promised.
+# Options that would let a model pass its own gate (too little time or too few groups never make a
+# worse result certain), or would put more into a bundle than is promised.
 _LOOSENS = {
     "gate": ("--allow", "--group", "--seconds", "--update"),
     "doctor": ("--keep-custom-options",),
@@ -59,7 +59,7 @@ _MOST_BYTES = 1 << 20
 
 
 def find_settings(words: Sequence[str]) -> tuple[Path | None, list[str]]:
-    """The file beside the first model of a command line, and the words that it stands for."""
+    """The file beside the first model of a command line, and its settings as words."""
     if not words or words[0] not in COMMANDS:
         return None, []
     models = (Path(word) for word in _placed_words(words) if word.lower().endswith(_MODELS))
@@ -110,12 +110,13 @@ def _read(place: Path) -> dict[str, object]:
         raise BadInput("{place}: is larger than {size}", place, bytes_text(_MOST_BYTES))
     try:
         return tomllib.loads(content.decode())
-    except (ValueError, RecursionError) as error:  # of numbers too long, of lists too deep
+    # raised for numbers that are too long and lists that are too deep
+    except (ValueError, RecursionError) as error:
         raise BadInput("{place}: not TOML ({error})", place, error) from None
 
 
 def _by_name(options: Sequence[Option]) -> dict[str, Option]:
-    """Options by how they are spelled without dashes."""
+    """Options by their names without dashes."""
     return {
         name.partition("/")[0].lstrip("-"): one
         for one in options
@@ -190,5 +191,5 @@ def _is_code(name: str, text: str, beside: Path) -> bool:
 
 
 def _is_inside(path: Path, folder: Path) -> bool:
-    """True of what lies in a folder or below it, links followed."""
+    """True for a path in a folder or below it, after following links."""
     return path.resolve().is_relative_to(folder.resolve())

@@ -1,5 +1,6 @@
-"""`--shape`: a command is handed copies of its models in other sizes, and speaks of those that were
-typed."""
+"""`--shape`: a command gets copies of its models in other sizes, and its output names the typed
+models.
+"""
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -14,14 +15,15 @@ from litesmith.passes.tidy.resize import split_shape
 from litesmith.phrases import phrase
 from litesmith.tflite.write import to_bytes
 
-# What names a model among the arguments of a command.
+# The arguments of commands that name models.
 _ONE, _MANY = ("model", "a", "b", "against", "reference"), "models"
 
 
 @contextmanager
 def in_typed_shapes(command: str, typed: Typed) -> Generator[Rename]:
-    """Puts copies in the sizes of `--shape` in the place of the models that were typed; gives what
-    says the names of these where a result says the copies'."""
+    """Replaces the typed models by copies in the sizes of `--shape`; yields the function that
+    replaces the copies' names in results by the typed ones.
+    """
     groups = list(_groups(typed.pop("shape", ())))
     if not groups:
         yield say_unchanged
@@ -42,7 +44,7 @@ def in_typed_shapes(command: str, typed: Typed) -> Generator[Rename]:
 
 
 def _groups(texts: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """The shapes of one copy each: a name that comes again begins another."""
+    """Groups shapes by copy: a repeated input name begins another copy."""
     group: dict[str, str] = {}
     for text in texts:
         name, _ = split_shape(text)
@@ -65,7 +67,7 @@ def _put(typed: Typed, copied: Callable[[Path], list[Path]]) -> None:
 
 
 def _keeping_folder(command: str, typed: Typed) -> Path | None:
-    """Where copies stay, because records name them; None where they can go."""
+    """The folder where copies stay because records name them; None where they can be removed."""
     if command == "tune":
         return Path(typed["out"]).parent if "out" in typed else typed["model"].parent
     records = [typed[name] for name in ("log", "csv", "out") if name in typed]
@@ -84,14 +86,15 @@ def _copy(
         return
     marked = "-".join("x".join(map(str, one)) for one in sizes)
     content = to_bytes(litesmith.resize(path, shape))
-    kept = _kept(keeps / f"{path.stem}-{marked}{path.suffix}", content)
+    kept = _keep_copy(keeps / f"{path.stem}-{marked}{path.suffix}", content)
     say("note", phrase("{kept} is {path} in this shape; records name it", kept, path))
     yield Copy(kept, str(kept), str(kept))
 
 
-def _kept(place: Path, content: bytes) -> Path:
-    """The file of a copy that stays; another file of that name is left alone."""
-    if not (place.exists() or place.is_symlink()):  # a link to nothing would have it land elsewhere
+def _keep_copy(place: Path, content: bytes) -> Path:
+    """Writes a copy that stays; another file of that name is not overwritten."""
+    # through a dangling link, the file would land elsewhere
+    if not (place.exists() or place.is_symlink()):
         litesmith.save(litesmith.load(content), place)
     elif not place.is_file() or place.read_bytes() != content:
         raise BadInput("{place} is another model; move it away, or give another -o", place)

@@ -1,8 +1,8 @@
-"""Standard input, output and error, whatever the program was started with.
+"""Standard input, output and error, even if the program was started without them.
 
-A stream that is closed is one to nowhere: else the next file that is opened would take its number,
-and what is printed would end up in it. A character that a stream has no bytes for is written as its
-escape. What fails to be printed is known by the stream's name.
+A closed stream is replaced by one to nowhere: otherwise the next opened file would take its number
+and receive what is printed. A character that a stream cannot encode is written as its escape. A
+failure to print is attributed to its stream.
 """
 
 import errno
@@ -19,21 +19,21 @@ from litesmith.units import plain
 
 OUTPUT = "standard output"
 
-# What a file that cannot take more ends in; numpy tells no number.
+# The end of numpy's message for a full disk, which has no error number.
 _FULL = (None, errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 
 def settle_streams() -> None:
-    """Makes the three streams such that printing cannot be a bug."""
+    """Prepares the three streams so that printing cannot fail unexpectedly."""
     for number in range(3):
         _refill(number)
     sys.stdin = sys.stdin or open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
-    sys.stdout = _settled(1, sys.stdout)
-    sys.stderr = _settled(2, sys.stderr)
+    sys.stdout = _settle(1, sys.stdout)
+    sys.stderr = _settle(2, sys.stderr)
 
 
 def _refill(number: int) -> None:
-    """Opens a descriptor to nowhere, where it is closed; those below it are open."""
+    """Opens a descriptor to nowhere if it is closed; the lower descriptors are open."""
     try:
         os.fstat(number)
     except OSError:
@@ -45,7 +45,7 @@ def _refill(number: int) -> None:
 
 
 class _Output(io.FileIO):
-    """A descriptor whose failures name it."""
+    """A descriptor whose errors name it."""
 
     def write(self, data: object) -> int:
         try:
@@ -55,7 +55,7 @@ class _Output(io.FileIO):
             raise
 
 
-def _settled(number: int, stream: TextIO | None) -> TextIO:
+def _settle(number: int, stream: TextIO | None) -> TextIO:
     if stream is not None:
         stream.flush()
     raw = _Output(number, "wb", closefd=False)
@@ -68,7 +68,7 @@ def _settled(number: int, stream: TextIO | None) -> TextIO:
 
 
 def why_failed(error: OSError) -> str:
-    """What could not be read or written, and why."""
+    """The file or stream that could not be read or written, and why."""
     why = os_reason(error)
     if error.filename == OUTPUT:
         return phrase("{where}: {why}", phrase("standard output"), why)
@@ -81,6 +81,6 @@ def why_failed(error: OSError) -> str:
 
 
 def print_traceback() -> None:
-    """The failure that is being handled, line by line."""
+    """Prints the traceback of the current exception, line by line."""
     for line in traceback.format_exc().splitlines():
         print(plain(line), file=sys.stderr)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from litesmith.cli.text.printing import console, shortened
+from litesmith.cli.text.printing import console, shorten_names
 from tests.cli.test_cli import litesmith
 from tests.search.choosing.chosen import mark_times, written_models
 from tests.search.choosing.taught import examples, write_data
@@ -62,12 +62,12 @@ def test_a_table_in_80_columns_then_the_pick(place: Path) -> None:
 
 def test_long_names_are_cut_to_one_line_and_stay_different() -> None:
     names = ["x" * 60 + "1", "x" * 60 + "2", "y" * 90, "z" + "y" * 90 + "z", "short", "a\nb"]
-    shown = shortened(names, 54)
+    shown = shorten_names(names, 54)
     assert len({*shown.values()}) == len(names)
     assert shown["short"] == "short" and shown["a\nb"] == "a\\nb"
     assert all(len(one) <= max(console.width - 54, 16) for one in shown.values())
     twins = ["x" * 60 + end + "x" * 60 for end in "ab"]  # nothing but the middle tells them
-    assert shortened(twins, 54) == {name: name for name in twins}
+    assert shorten_names(twins, 54) == {name: name for name in twins}
 
 
 def test_the_report_is_rebuilt_from_the_folder(place: Path) -> None:

@@ -31,7 +31,7 @@ from litesmith.cli.options.shared_options import (
     TRAINING,
     TRAINING_SAMPLES,
     TRUST_DATA,
-    listed,
+    list_choices,
 )
 from litesmith.phrases import phrase
 
@@ -49,7 +49,7 @@ QUANTIZE = Command(
         option(
             "--ranges",
             metavar="HOW",
-            help=phrase("How ranges are chosen: {ways}.", listed(RANGES)),
+            help=phrase("How ranges are chosen: {ways}.", list_choices(RANGES)),
             choices=RANGES,
             default="minmax",
         ),
@@ -96,7 +96,7 @@ QAT = Command(
         OUT_FILE,
         replace(
             SCHEME,
-            help=phrase("Scheme to quantize to: {schemes}.", listed(TRAINED_SCHEMES)),
+            help=phrase("Scheme to quantize to: {schemes}.", list_choices(TRAINED_SCHEMES)),
             choices=TRAINED_SCHEMES,
         ),
         DATA,

@@ -27,7 +27,7 @@ from litesmith.cli.options.shared_options import (
     SECONDS,
     SHAPE,
     TRUST_DATA,
-    listed,
+    list_choices,
 )
 from litesmith.phrases import phrase
 
@@ -79,7 +79,7 @@ TUNE = Command(
         METRIC,
         replace(
             MINIMIZE,
-            help=phrase("What to minimize: {costs}.", listed(f"{COSTS}|ram|flash")),
+            help=phrase("What to minimize: {costs}.", list_choices(f"{COSTS}|ram|flash")),
             choices=f"{COSTS}|ram|flash",
             default=None,
             show_default="latency; ram on a microcontroller",

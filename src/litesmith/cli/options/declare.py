@@ -6,8 +6,8 @@
         help="What is in a model.",
     )
 
-The function is handed what was typed and nothing else, so that it has the only defaults; `default`
-is what help shows of them, and a test compares.
+The function receives only what was typed, so all defaults are its own; `default` is the copy that
+help shows, which a test compares.
 """
 
 import inspect
@@ -36,18 +36,18 @@ _LEFT = 26
 
 @dataclass(frozen=True, kw_only=True)
 class Option:
-    """Something that can be typed; without names it has its place instead of one.
+    """An option or a positional argument; an argument has no names.
 
-    argument      the argument of the function that it is, or of what prints the result
+    argument      the argument of the public function, or of the function that prints the result
     kind          the type of one value; bool is a switch
     choices       values that the shell completes, with | between them
-    is_place      True of a text that can be a path, which the shell completes
+    is_place      True for a text that can be a path, which the shell completes
     many          True where it can be typed several times
-    default       what the function takes where it is not typed, as it would be typed
+    default       the default of the function, as it would be typed
     show_default  the same in words
-    gives         what a switch gives
-    to_function   whether the function is handed it
-    to_text       whether what prints the result is
+    gives         the value of a switch
+    to_function   whether the public function receives it
+    to_text       whether the function that prints the result receives it
     load          called with each value before anything else happens
     print_and_stop  called in place of the command
     """
@@ -76,10 +76,10 @@ class Option:
 class Command:
     """A command of the shell.
 
-    text      what prints its result, as module:function of `cli/text`
-    live      what shows the work while it lasts, if that is more than a line
-    prepare   looks at what was typed before anything is done; gives the name of the function where
-              that is not the command's
+    text      the function that prints its result, as module:function of `cli/text`
+    live      the class that shows the work while it lasts, if that is more than a line
+    prepare   checks the typed values before anything is done; returns the name of the function
+              where it differs from the command's
     has_json  whether `--json` prints the result for programs
     """
 
@@ -101,7 +101,7 @@ def option(*names: str, help: str, argument: str = "", **more: Any) -> Option:
 
 
 def argument(name: str, *, metavar: str, help: str, **more: Any) -> Option:
-    """What is known by its place; one in brackets, or of which there are many, can be left out."""
+    """A positional argument; one in brackets, or one that can be repeated, can be left out."""
     required = not more.get("many") and not metavar.startswith("[")
     return Option(argument=name, metavar=metavar, help=help, required=required, **more)
 
@@ -115,7 +115,7 @@ def make_click(
         options.append(option("--json", argument=JSON, kind=bool, help="Print one JSON object."))
 
     def called(**_: object) -> int:
-        return run(name, command, _typed(options, click.get_current_context()))
+        return run(name, command, _typed_values(options, click.get_current_context()))
 
     made = _ClickCommand(name, callback=called, help=say(command.help))
     made.params = [*map(_parameter, options), language_option()]
@@ -124,8 +124,9 @@ def make_click(
 
 
 class _ClickCommand(click.Command):
-    """A command whose help tells of its arguments too, has its options in panels, and ends with
-    examples."""
+    """A command whose help also lists its arguments, has its options in panels, and ends with
+    examples.
+    """
 
     options: Sequence[Option] = ()
 
@@ -155,8 +156,9 @@ class _ClickCommand(click.Command):
 
 
 def _row(one: Option) -> tuple[str, str]:
-    """An option as help shows it: how it is typed, and what it means."""
-    names = ", ".join(name for name in one.names if "_" not in name)  # others' spellings go unsaid
+    """An option as help shows it: its spelling and its meaning."""
+    # spellings of other programs are not listed
+    names = ", ".join(name for name in one.names if "_" not in name)
     kind = one.metavar or ("" if one.kind is bool else "FILE" if one.kind is Path else "N")
     default = say(one.show_default) if one.show_default else one.default or ""
     if one.kind is bool or default == "0":
@@ -197,12 +199,14 @@ def takes(function: Callable[..., object], name: str) -> bool:
     return name in inspect.signature(function).parameters
 
 
-def _typed(options: Sequence[Option], context: click.Context) -> Typed:
-    """What was typed and nothing else, by argument; several ways to type a list add up."""
+def _typed_values(options: Sequence[Option], context: click.Context) -> Typed:
+    """The typed values by argument, without defaults; the parts of a list that is typed in several
+    ways are joined.
+    """
     typed: Typed = {}
     for one in options:
         key = _key(one)
-        is_list = not one.names and one.many  # which is there even if it is empty
+        is_list = not one.names and one.many  # the parser passes an empty list
         if context.get_parameter_source(key) is not ParameterSource.COMMANDLINE and not is_list:
             continue
         value = context.params.get(key)
@@ -214,7 +218,7 @@ def _typed(options: Sequence[Option], context: click.Context) -> Typed:
 
 
 def _key(one: Option) -> str:
-    """What the parser calls it: two options can be one argument."""
+    """The parser's name for an option: two options can set one argument."""
     return _plain(one.names[-1]) if one.names else one.argument
 
 
@@ -261,7 +265,7 @@ _Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem
 
 
 def complete_with(choices: Iterable[str]) -> _Completer:
-    """What answers a shell that asks for the values of something: those that begin as typed."""
+    """Makes a completer from values: it returns those that begin with the typed letters."""
     known = tuple(dict.fromkeys(choices))
 
     def complete(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:

@@ -1,4 +1,4 @@
-"""Which options stand together in the help of a command, and under which title."""
+"""The panels of options in the help of a command, and their titles."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -7,7 +7,9 @@ from litesmith.phrases import phrase
 
 
 class Panel(NamedTuple):
-    """Options under a title, by any of their names; `tune --minutes` is that of one command."""
+    """Options under a title, by any of their names; `tune --minutes` means the option of that
+    command alone.
+    """
 
     title: str
     options: tuple[str, ...]
@@ -154,8 +156,9 @@ PANELS = (
 
 
 def place_of(command: str, names: Sequence[str]) -> tuple[int, int]:
-    """The panel of an option of a command, by number, and the option's place in it; a place for
-    that command alone goes before the one that all commands share."""
+    """The number of an option's panel, and its place in the panel; a place for one command alone
+    overrides the shared one.
+    """
     for prefix in (f"{command} ", ""):
         wanted = {prefix + name for name in names}
         for number, panel in enumerate(PANELS):

@@ -1,8 +1,7 @@
-"""Options that several commands have, each declared once; none of them needs more than a parser.
+"""Options that several commands have, each declared once; they import nothing but a parser.
 
-What one command alone has stands in its row, and so does the help of an option that means something
-else in each command. Values that help shows are those of the rooms below, which a test compares:
-importing them here would make every `--help` wait for numpy.
+Options of a single command are in its row. Values that help shows are copies from the rooms below,
+which a test compares: importing them here would make every `--help` wait for numpy.
 """
 
 from dataclasses import replace
@@ -12,8 +11,8 @@ from litesmith.cli.options.declare import argument, option
 from litesmith.phrases import phrase
 
 
-def listed(choices: str) -> str:
-    """Choices as a sentence has them."""
+def list_choices(choices: str) -> str:
+    """Choices as a list in a sentence."""
     return choices.replace("|", ", ")
 
 
@@ -100,14 +99,14 @@ IMAGES = (
     option(
         "--norm",
         metavar="NAME",
-        help=phrase("How pixels become inputs: {norms}.", listed(NORMS)),
+        help=phrase("How pixels become inputs: {norms}.", list_choices(NORMS)),
         choices=NORMS,
         show_default="from the model, or guessed with a note",
     ),
     option(
         "--resize",
         metavar="HOW",
-        help=phrase("How images are resized: {ways}.", listed(RESIZES)),
+        help=phrase("How images are resized: {ways}.", list_choices(RESIZES)),
         choices=RESIZES,
         default="bilinear",
     ),
@@ -200,14 +199,16 @@ OVERLAP = option(
 ENGINE = option(
     "--engine",
     metavar="ENGINE",
-    help=phrase("Who does the work, this machine or a Ray cluster: {engines}.", listed(ENGINES)),
+    help=phrase(
+        "Who does the work, this machine or a Ray cluster: {engines}.", list_choices(ENGINES)
+    ),
     choices=ENGINES,
     default="local",
 )
 
 
 def _load_ops(source: str) -> None:
-    """Registers what a file or module of the user's has, before the command runs."""
+    """Registers the ops in a user's file or module before the command runs."""
     from litesmith.ops.registry import load
 
     load(source)
@@ -235,7 +236,7 @@ MAX_LATENCY = option("--max-latency", metavar="10ms", help="Longest time one run
 MINIMIZE = option(
     "--minimize",
     metavar="WHAT",
-    help=phrase("What to minimize: {costs}.", listed(COSTS)),
+    help=phrase("What to minimize: {costs}.", list_choices(COSTS)),
     choices=COSTS,
     default="latency",
 )
@@ -260,7 +261,7 @@ RUNS = option(
 SCHEME = option(
     "--to",
     metavar="SCHEME",
-    help=phrase("Scheme to quantize to: {schemes}.", listed(SCHEMES)),
+    help=phrase("Scheme to quantize to: {schemes}.", list_choices(SCHEMES)),
     choices=SCHEMES,
     default="int8",
 )
@@ -281,7 +282,7 @@ ONLY = option("--only", metavar="OPS", many=True, help="Change only these ops.")
 EFFORT = option(
     "--effort",
     metavar="LEVEL",
-    help=phrase("Time put into accuracy: {levels}.", listed(EFFORTS)),
+    help=phrase("Time put into accuracy: {levels}.", list_choices(EFFORTS)),
     choices=EFFORTS,
     default="default",
 )
@@ -327,7 +328,7 @@ LEARNING = (
         help=phrase(
             "How to augment colour images ({ways}): auto mirrors and shifts; mix suits a "
             "hundred epochs; shift is for images that must not be mirrored.",
-            listed(AUGMENTS),
+            list_choices(AUGMENTS),
         ),
         choices=AUGMENTS,
         default="auto",

@@ -1,4 +1,4 @@
-"""How a change prints: what was done, what was left alone, and what the file weighs now."""
+"""Prints a change: what was done, what was left alone, and the sizes of the file."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
@@ -18,10 +18,10 @@ from litesmith.units import bytes_text, change_text, plain
 T = TypeVar("T")
 Key = TypeVar("Key", bound=Hashable)
 
-# How many lines of a list a person reads.
+# The largest number of lines of a list.
 _MOST_LINES = 12
 
-# How many groups of a list, and how many lines of one group, a person reads.
+# The largest numbers of groups of a list, and of lines of one group.
 _MOST_GROUPS, _MOST_ALIKE = 6, 3
 
 
@@ -60,9 +60,9 @@ def _print_sizes(old: SourceFile, new: SourceFile) -> None:
 
 
 def print_done(touched: Sequence[str]) -> None:
-    """One line for each thing that was done, with the kinds of op that it was done to."""
+    """Prints one line for each change, with the kinds of op that it concerned."""
     for alike in _group(touched, _template).values():
-        same = _group(alike, _what_but_ops)
+        same = _group(alike, _values_without_ops)
         if len(same) > _MOST_ALIKE:
             line(phrase("{first}, and {count} more like it", alike[0], len(alike) - 1))
         else:
@@ -71,7 +71,7 @@ def print_done(touched: Sequence[str]) -> None:
 
 
 def print_left(skipped: Sequence[Skip]) -> None:
-    """What was left alone, grouped by its kind and reason; of a group, the first reason is told."""
+    """Prints what was left alone, grouped by kind and reason; each group shows its first reason."""
     groups = _group(skipped, lambda skip: (skip.kind, _template(skip.why)))
     ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
     for (kind, _), group in ordered[:_MOST_GROUPS]:
@@ -91,14 +91,14 @@ def _template(text: str) -> str:
     return text.template if isinstance(text, Phrase) else text
 
 
-def _what_but_ops(text: str) -> tuple[Value, ...]:
-    """The values of a sentence that are no ops."""
+def _values_without_ops(text: str) -> tuple[Value, ...]:
+    """The values of a sentence, except names of ops."""
     values = text.values.values() if isinstance(text, Phrase) else (text,)
     return tuple(value for value in values if not isinstance(value, OpName))
 
 
 def _merge(alike: Sequence[str]) -> str:
-    """Sentences that differ by their ops alone, as one that counts these by kind."""
+    """Merges sentences that differ only in their ops into one that counts the ops by kind."""
     first = alike[0]
     if len(alike) == 1 or not isinstance(first, Phrase):
         return first
@@ -112,7 +112,7 @@ def _merge(alike: Sequence[str]) -> str:
 
 
 def _print_some(texts: Sequence[str]) -> None:
-    """The first lines of a list, and how many more there are."""
+    """Prints the first lines of a list, and the number of further ones."""
     for text in texts[:_MOST_LINES]:
         line(text)
     if len(texts) > _MOST_LINES:

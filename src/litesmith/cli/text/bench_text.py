@@ -1,4 +1,4 @@
-"""What `bench` prints: tables for people, or the line that scripts look for."""
+"""Prints the result of `bench`: tables for people, or the line that scripts look for."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from rich.text import Text
 
 from litesmith.cli.text.message import say
 from litesmith.cli.text.micro_text import print_micro
-from litesmith.cli.text.printing import command, console, heading, line, said, table
+from litesmith.cli.text.printing import command, console, heading, line, localize, table
 from litesmith.diagnosis.all_targets import ModelOnTargets, TargetResult, TargetsBench
 from litesmith.micro.memory_report import MicroBench
 from litesmith.phrases import phrase
@@ -38,7 +38,7 @@ def print_bench(
     output_format: str = "table",
     enable_op_profiling: bool = False,
 ) -> None:
-    """Times, comparisons, and whatever else was asked for; or what scripts look for."""
+    """Prints times, comparisons and everything else that was requested; or the line for scripts."""
     if isinstance(done, MicroBench):
         print_micro(done)
         return
@@ -61,7 +61,9 @@ def _print_every_target(done: TargetsBench) -> None:
 
 
 def _print_summary_lines(done: Bench | TargetsBench) -> None:
-    """The line that scripts look for in what benchmark_model prints; its averages are means."""
+    """Prints the line that scripts look for in the output of benchmark_model; its averages are
+    means.
+    """
     for result in done.results:
         first = result.loads[0]
         warmups = first.warmup_us or (first.first_us,)
@@ -108,7 +110,9 @@ def _show_results(results: Sequence[Result]) -> None:
 
 
 def _note(result: Result) -> str:
-    """A CPU's note is why the classic interpreter runs the model; of others, who runs what."""
+    """On a CPU, the note says why the classic interpreter runs the model; on other targets, what
+    runs which ops.
+    """
     is_told = not result.target.startswith("cpu") or result.target.endswith(LITESMITH)
     return (
         result.note if is_told else phrase("runs in the classic interpreter: {note}", result.note)
@@ -136,14 +140,14 @@ def _show_comparisons(comparisons: Sequence[Comparison]) -> None:
         rows.add_row(
             Text(_name(comparison.b, everyone)),
             found.times_words,
-            said(found.words, _STYLES.get(found.verdict, "")),
+            localize(found.words, _STYLES.get(found.verdict, "")),
         )
     heading(phrase("compared with {name}", _name(comparisons[0].a, everyone)))
     console.print(rows)
 
 
 def _name(contender: Contender, everyone: Sequence[Contender]) -> str:
-    """As much of a contender's name as tells it from the others."""
+    """The part of a contender's name that distinguishes it from the others."""
     target, path = str(contender.target), Path(contender.name)
     if len({c.name for c in everyone}) == 1 and len({c.target for c in everyone}) > 1:
         return target
@@ -198,7 +202,7 @@ def _show_copies(copied: Sequence[Copies]) -> None:
 
 
 def _print_targets(one: ModelOnTargets) -> None:
-    """What each target takes, how long, how exactly, and whether it is worth it."""
+    """Prints for each target the ops that it takes, the time, the exactness and the verdict."""
     line(plain(str(one.model)), "bold")
     shown = table("target", "ops", "time", "differs by", "how", "verdict", right=(1, 2, 3))
     last = ""
@@ -211,7 +215,7 @@ def _print_targets(one: ModelOnTargets) -> None:
             "" if row.latency_us is None else time_text(row.latency_us),
             "" if row.difference is None else error_text(row.difference),
             row.how,
-            said('"' if same else verdict),
+            localize('"' if same else verdict),
         )
         last = verdict.replace(row.target, "")
     console.print(shown)

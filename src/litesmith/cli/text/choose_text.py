@@ -1,4 +1,4 @@
-"""What choose shows while it works and when it is done."""
+"""What `choose` prints, while it works and at the end."""
 
 from collections.abc import Sequence
 from shlex import quote
@@ -8,7 +8,15 @@ from rich.table import Table
 from rich.text import Text
 
 from litesmith.cli.text.live_view import Screen, worker_lines
-from litesmith.cli.text.printing import command, console, heading, line, said, shortened, table
+from litesmith.cli.text.printing import (
+    command,
+    console,
+    heading,
+    line,
+    localize,
+    shorten_names,
+    table,
+)
 from litesmith.evidence.choose_record import NONE, CandidateRow
 from litesmith.phrases import join, phrase
 from litesmith.search.choosing.choose_models import Chosen
@@ -17,11 +25,11 @@ from litesmith.units import bytes_text, score_text, spread_text, time_text, tota
 
 PICKED, ON_FRONT = "▶", "●"
 
-_OTHERS = 54  # columns of the terminal that all but the name take
+_OTHERS = 54  # the columns of the terminal without those of the name
 
 
 class Live(Screen):
-    """What is being done and what is known so far; a line a step where there is no terminal."""
+    """The present work and the results so far; without a terminal, a line for each step."""
 
     _told = ""
 
@@ -32,19 +40,21 @@ class Live(Screen):
             else phrase(" · about {time} left", time_text(1e6 * max(view.left, 1)))
         )
         if self.shows:
-            doing = said(phrase("{doing}{left}", view.doing, left), "bold")
+            doing = localize(phrase("{doing}{left}", view.doing, left), "bold")
             rows = [candidate_table(view.rows, "")] if view.rows else []
             self.draw(Group(doing, *worker_lines(view.workers), *rows))
         elif not self.quiet and view.left is not None:
             if view.step != self._told:
-                self.console.print(said(phrase("{step}{left}", view.step, left)), soft_wrap=True)
+                self.console.print(
+                    localize(phrase("{step}{left}", view.step, left)), soft_wrap=True
+                )
             self._told = view.step
 
 
 def candidate_table(rows: Sequence[CandidateRow], picked: str) -> Table:
-    """One row a candidate, in 80 columns."""
+    """One row per candidate, in 80 columns."""
     shown = table("", "model", "accuracy", "time", "size", "gzip", "memory", right=(2, 3, 4, 5, 6))
-    names = shortened([row.model for row in rows], _OTHERS)
+    names = shorten_names([row.model for row in rows], _OTHERS)
     for row in rows:
         mark = PICKED if row.model == picked else " "
         shown.add_row(
@@ -61,10 +71,10 @@ def _accuracy(row: CandidateRow) -> Text:
     unit = row.unit or ""
     if row.value is None:
         told = "" if row.published is None else score_text(row.published.value, "share")
-        return said(phrase("({told})", told) if told else "", "dim")
+        return localize(phrase("({told})", told) if told else "", "dim")
     if row.low is None or row.high is None:
-        return said(score_text(row.value, unit))
-    return said(spread_text(row.value, unit, row.low, row.high))
+        return localize(score_text(row.value, unit))
+    return localize(spread_text(row.value, unit, row.low, row.high))
 
 
 def _size(count: int | None) -> str:
@@ -72,7 +82,7 @@ def _size(count: int | None) -> str:
 
 
 def print_chosen(found: Chosen) -> None:
-    """The pick and why, every candidate, and where to look."""
+    """Prints the pick and why, every candidate, and the paths of file and report."""
     summary, data = found.summary, found.summary.data
     heading(phrase("candidates on {target}", summary.request.target))
     console.print(candidate_table(summary.candidates, summary.pick or ""))
@@ -122,7 +132,7 @@ def _legend(found: Chosen) -> list[str]:
 
 
 def near_words(row: CandidateRow, rows: Sequence[CandidateRow]) -> list[str]:
-    """What is as good within the noise, in a sentence, unless that of another row says so."""
+    """A sentence about models that are as good within the noise, unless another row has said so."""
     told = {other.model for other in rows if row.model in other.as_good}
     names = [name for name in row.as_good if row.on_front or name not in told]
     if not names:
@@ -136,7 +146,7 @@ def near_words(row: CandidateRow, rows: Sequence[CandidateRow]) -> list[str]:
 
 
 def next_steps(found: Chosen) -> list[str]:
-    """What to do now."""
+    """The next commands."""
     data, rows = found.summary.data, found.summary.candidates
     own = next((row for row in rows if row.model == found.summary.pick), None)
     if own is None or own.is_integer or data is None:

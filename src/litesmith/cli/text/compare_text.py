@@ -15,19 +15,19 @@ from litesmith.units import (
     total_text,
 )
 
-# How many outputs a person reads.
+# The largest number of outputs in the table.
 _MOST_OUTPUTS = 12
 
 
 def print_comparison(found: Compared) -> None:
-    """The verdict, both models side by side, and how far the outputs drift."""
+    """Prints the verdict, both models side by side, and the drift of the outputs."""
     show.line(found.verdict, "bold")
     rows = show.table("", "A", "B", "B against A", right=(1, 2))
     if found.accuracy is not None:
         rows.add_row(*_accuracy_cells(found.accuracy))
     times = [time_text(result.percentile_us(50)) for result in found.results]
     target = found.results[0].target
-    rows.add_row(phrase("time on {target}", target), *times, show.said(found.ratio.words))
+    rows.add_row(phrase("time on {target}", target), *times, show.localize(found.ratio.words))
     for name, sizes in found.file_sizes.items():
         rows.add_row(name, *map(_size_text, sizes), _quotient(*sizes))
     show.console.print()
@@ -62,7 +62,7 @@ def _quotient(a: int | None, b: int | None) -> str:
 def _print_drifts(found: Compared) -> None:
     drifts = found.drifts
     if drifts.why:
-        if drifts.why != found.why:  # which the verdict says
+        if drifts.why != found.why:  # the verdict already says so
             show.line(phrase("drift was not measured: {why}", drifts.why))
         show.line("litesmith eval scores each of them on its own")
         return
@@ -75,7 +75,7 @@ def _print_drifts(found: Compared) -> None:
     else:
         rows = show.table("output", "cosine", "SNR", right=(1, 2))
         for drift in drifts.outputs[:_MOST_OUTPUTS]:
-            rows.add_row(*map(show.said, _drift_cells(drift)))
+            rows.add_row(*map(show.localize, _drift_cells(drift)))
         show.heading(phrase("drift from A, on {on}", on))
         show.console.print(rows)
         if len(drifts.outputs) > _MOST_OUTPUTS:

@@ -1,4 +1,6 @@
-"""How convert prints: what became of the source, how far both are apart, what is left."""
+"""Prints the result of `convert`: the sentence, the differences of the outputs, the nodes that are
+left.
+"""
 
 from pathlib import Path
 from shlex import quote

@@ -1,17 +1,18 @@
-"""How diff prints: ops that are gone, new or changed, one by one where they are few and by kind
-where they are many."""
+"""Prints the result of `diff`: removed, new and changed ops, one by one if they are few, otherwise
+by kind.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
 from litesmith.anatomy.model_diff import Diff, Difference
-from litesmith.cli.text.printing import indented, line
+from litesmith.cli.text.printing import line, print_indented
 from litesmith.ir.types import Op
 from litesmith.phrases import join, phrase
 from litesmith.units import plain
 
-# How many lines of a list a person reads, and how many differences op by op.
+# The largest numbers of lines of a list, and of differences that are listed op by op.
 _MOST_LINES = 60
 _MOST_SINGLE = 12
 
@@ -49,7 +50,7 @@ def _print_one(difference: Difference) -> None:
 
 
 def _print_replaced(differences: Sequence[Difference]) -> None:
-    """Kinds of which some ops are gone and others new; the counts tell the rest."""
+    """Prints the kinds of which some ops are gone and others new; the counts say the rest."""
     gone, new = (
         Counter(plain(one.op.label) for one in differences if one.op is not None and text(one))
         for text in (attrgetter("before"), attrgetter("after"))
@@ -59,7 +60,7 @@ def _print_replaced(differences: Sequence[Difference]) -> None:
 
 
 def _print_groups(differences: Iterable[Difference]) -> None:
-    """Ops of one kind that changed in the same ways, the most first."""
+    """Prints groups of ops of one kind that changed in the same ways, the largest first."""
     changes: dict[Op, list[str]] = {}
     for one in differences:
         if one.op is not None and one.short:
@@ -69,4 +70,4 @@ def _print_groups(differences: Iterable[Difference]) -> None:
         key = plain(op.label), tuple(short)
         groups[key] = groups.get(key, 0) + 1
     for (kind, short), count in sorted(groups.items(), key=lambda one: -one[1]):
-        indented(f"{count} {kind}: ", join(short, ", "))
+        print_indented(f"{count} {kind}: ", join(short, ", "))

@@ -1,4 +1,4 @@
-"""How doctor prints."""
+"""Prints the result of `doctor`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -38,21 +38,21 @@ def _print_fitting(result: Fitting) -> None:
     if not result.findings:
         show.line("it takes the whole model")
     for one in result.findings:
-        show.indented("- ", phrase("{what}: {where}", one.what, one.where), "bold")
-        show.indented("  ", one.why)
+        show.print_indented("- ", phrase("{what}: {where}", one.what, one.where), "bold")
+        show.print_indented("  ", one.why)
         if one.command and not fit.recipe:
             show.command(f"  {one.command}")
     if fit.recipe:
         _print_recipe(fit, result.command)
     elif not fit.before.is_whole:
-        _print_vain(fit)
+        _print_no_remedy(fit)
     if fit.hint:
         show.line("float16 weights make the file smaller, and it computes in float16 anyway:")
         show.command(f"  {result.hint}")
 
 
-def _print_vain(fit: Fit) -> None:
-    """That nothing helps, and what stays after the best that was tried."""
+def _print_no_remedy(fit: Fit) -> None:
+    """Prints that nothing helps, and the ops that stay after the best recipe."""
     if fit.vain is None:
         show.line("none of the recipes tried makes it take more")
         return
@@ -64,7 +64,7 @@ def _print_vain(fit: Fit) -> None:
     )
     for one in obstacles(fit.vain):
         show.line(phrase("- {what}: {where}", one.what, one.where))
-        show.indented("  ", one.why)
+        show.print_indented("  ", one.why)
 
 
 def _print_recipe(fit: Fit, command: str) -> None:
@@ -74,7 +74,7 @@ def _print_recipe(fit: Fit, command: str) -> None:
     )
     show.command(f"  {command}")
     for note in fit.notes:
-        show.indented("  ", note)
+        show.print_indented("  ", note)
     known = phrase("by its documents") if after.how == PREDICTED else phrase("by its own compiler")
     tried = phrase("on random inputs in place of data; ") if fit.needs_data else ""
     show.line(
@@ -89,7 +89,7 @@ def _print_recipe(fit: Fit, command: str) -> None:
     )
     for one in obstacles(after):
         show.line(phrase("- stays: {what}: {where}", one.what, one.where))
-        show.indented("  ", one.why)
+        show.print_indented("  ", one.why)
 
 
 def _print_rows(rows: Sequence[Mapping[str, object]]) -> None:
@@ -98,6 +98,6 @@ def _print_rows(rows: Sequence[Mapping[str, object]]) -> None:
         names = {name: language.say(name) for name in ("where", "why", "costs")}
         room = max(map(cell_len, names.values()))
         for name, shown in names.items():
-            show.indented(f"  {set_cell_size(shown, room)}  ", str(row[name]))
+            show.print_indented(f"  {set_cell_size(shown, room)}  ", str(row[name]))
         if row["command"]:
             show.command(f"  {row['command']}")

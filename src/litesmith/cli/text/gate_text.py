@@ -12,7 +12,9 @@ _STYLES = {WORSE: "red", UNCLEAR: "yellow", FINE: "green"}
 
 
 def print_gate(found: Gated | Renewed) -> None:
-    """The verdict, every check, and the reasons for what is not fine; or what the baseline has."""
+    """Prints the verdict, every check, and the reason for each that is not fine; or the new
+    baseline.
+    """
     if isinstance(found, Renewed):
         _print_renewed(found)
         return
@@ -20,7 +22,9 @@ def print_gate(found: Gated | Renewed) -> None:
     rows = show.table(*HEAD, right=(1, 2))
     for check in found.checks:
         *words, verdict = cells(check)
-        rows.add_row(*map(show.said, words), show.said(verdict, _STYLES.get(check.verdict, "")))
+        rows.add_row(
+            *map(show.localize, words), show.localize(verdict, _STYLES.get(check.verdict, ""))
+        )
     show.console.print()
     show.console.print(rows)
     for check in found.checks:
@@ -38,11 +42,11 @@ def _print_reason(check: Check) -> None:
 
 
 def _print_renewed(made: Renewed) -> None:
-    """What the baseline has, what is allowed, and the command for the next model."""
+    """Prints the values of the baseline, what it allows, and the command for the next model."""
     show.line(made.sentence, "bold")
     rows = show.table("", "baseline", "may get worse by")
     for row in made.to_rows():
-        rows.add_row(row["title"], show.said(row["baseline"]), row["allowed"])
+        rows.add_row(row["title"], show.localize(row["baseline"]), row["allowed"])
     show.console.print()
     show.console.print(rows)
     show.command(made.command)

@@ -1,4 +1,4 @@
-"""How inspect prints."""
+"""Prints the result of `inspect`."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,8 +12,8 @@ from litesmith.cli.text.printing import (
     command,
     console,
     heading,
-    indented,
     line,
+    print_indented,
     table,
 )
 from litesmith.ir.model_text import type_text
@@ -21,7 +21,7 @@ from litesmith.ir.types import Model, Op, Tensor
 from litesmith.phrases import join, phrase
 from litesmith.units import bytes_text, count_text, percent_text, plain
 
-# A terminal of so many columns has room for what each op is there for.
+# From this many columns on, a terminal has room for the role of each op.
 _WIDE = 130
 
 
@@ -156,7 +156,7 @@ def _op_cells(index: int, op: Op) -> tuple[str, ...]:
 
 
 def _short(name: str, room: int) -> str:
-    """The end of a long name, which tells more than its start; of fused names, the first."""
+    """The end of a long name, which says more than its start; of joined names, the first."""
     first, room = name.split(";")[0], max(room, LEAST_NAME)
     return first if len(first) <= room else f"…{first[1 - room :]}"
 
@@ -166,6 +166,6 @@ def _print_findings(noticed: Sequence[Finding]) -> None:
     if not noticed:
         line("nothing stands out")
     for finding in noticed:
-        indented("- ", finding.what, "bold")
-        indented("  ", finding.why)
+        print_indented("- ", finding.what, "bold")
+        print_indented("  ", finding.why)
         command(f"  {finding.command}")

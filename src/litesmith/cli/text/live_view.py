@@ -1,4 +1,4 @@
-"""A view of long work on the terminal, which goes away when the work is done."""
+"""A view of long work on the terminal, which disappears when the work is done."""
 
 import sys
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from litesmith.cli.text.printing import Edge, said
+from litesmith.cli.text.printing import Edge, localize
 from litesmith.lang.language import say
 from litesmith.phrases import phrase
 from litesmith.units import plain, total_text
@@ -19,9 +19,10 @@ _MOST_LINES = 24
 
 
 class Screen:
-    """Shows one picture after another on a terminal; elsewhere lines can be printed instead.
+    """Shows one picture after another on a terminal; without a terminal, lines can be printed
+    instead.
 
-    quiet  True where nothing is to be shown at all
+    quiet  True where nothing is shown
     shows  True where there is a terminal to show pictures on
     """
 
@@ -46,11 +47,11 @@ class Screen:
             self._live.stop()
 
     def draw(self, picture: RenderableType) -> None:
-        self._live.update(picture, refresh=True)  # no thread beside timings
+        self._live.update(picture, refresh=True)  # without a thread, which would disturb timings
 
 
 def worker_lines(workers: Sequence[Worker]) -> list[Text]:
-    """One line a worker: its node, what it does, and how much it has done."""
+    """One line per worker: its node, its present work, and the number of finished calls."""
     lines = [
         Text(
             say(
@@ -70,6 +71,6 @@ def worker_lines(workers: Sequence[Worker]) -> list[Text]:
     ]
     if len(workers) > _MOST_LINES:
         lines.append(
-            said(phrase("and {count} more", total_text(len(workers) - _MOST_LINES)), "dim")
+            localize(phrase("and {count} more", total_text(len(workers) - _MOST_LINES)), "dim")
         )
     return lines

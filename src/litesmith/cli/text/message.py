@@ -1,4 +1,4 @@
-"""Messages on stderr: a line each; on a terminal that is too narrow for it, broken at words."""
+"""Messages on stderr: one line each, broken at words if the terminal is too narrow."""
 
 import shutil
 import sys
@@ -20,9 +20,9 @@ def say(what: str, text: str) -> None:
 
 
 def message(text: str) -> str:
-    """A message as stderr gets it; nothing in it acts on the terminal."""
-    told = f"litesmith: {plain(' '.join(text.split()))}"
+    """A message for stderr, without characters that act on the terminal."""
+    text_to_show = f"litesmith: {plain(' '.join(text.split()))}"
     if not sys.stderr.isatty():
-        return told
+        return text_to_show
     width = max(shutil.get_terminal_size().columns, _LEAST_WIDTH)
-    return f"\n{_INDENT}".join(wrap(told, width - len(_INDENT)))
+    return f"\n{_INDENT}".join(wrap(text_to_show, width - len(_INDENT)))

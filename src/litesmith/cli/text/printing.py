@@ -18,18 +18,19 @@ Json = dict[str, object]
 
 
 class Edge(Console):
-    """A terminal: foreign text is cleaned here, so that nothing in it acts on the terminal; styles
-    are ours alone."""
+    """The terminal: foreign text is cleaned here, so that nothing in it acts on the terminal; only
+    our own styles apply.
+    """
 
     def print(self, *objects: Any, **how: Any) -> None:
-        super().print(*map(_cleaned, objects), **how)
+        super().print(*map(_clean, objects), **how)
 
     def on_broken_pipe(self) -> None:
-        raise BrokenPipeError  # which is no failure: the reader had enough
+        raise BrokenPipeError  # this is no failure: the reader stopped reading
 
 
-def _cleaned(shown: Any) -> Any:
-    """A text without what acts on a terminal; lines and anything else stay."""
+def _clean(shown: Any) -> Any:
+    """A text without characters that act on a terminal; line breaks and other values stay."""
     text = shown.plain if isinstance(shown, Text) else shown
     if not isinstance(text, str) or text.replace("\n", "").isprintable():
         return shown
@@ -39,22 +40,22 @@ def _cleaned(shown: Any) -> Any:
 
 console = Edge(highlight=False, soft_wrap=False)
 
-# However narrow the terminal, a name has this many characters.
+# The least width of a name, however narrow the terminal.
 LEAST_NAME = 8
 
-# However narrow the terminal, text behind a name has this many.
+# The least width of text behind a name, however narrow the terminal.
 _LEAST_WIDTH = 20
 
 
-class Told(Protocol):
-    """A result that says what it is in a sentence."""
+class HasSentence(Protocol):
+    """A result that describes itself in a sentence."""
 
     @property
     def sentence(self) -> str: ...
 
 
 class _Rows(Table):
-    """A table that says its cells in the language in use; names come as `Text` and stay."""
+    """A table that translates its cells; names are `Text` and stay."""
 
     def add_row(
         self,
@@ -62,7 +63,7 @@ class _Rows(Table):
         style: StyleType | None = None,
         end_section: bool = False,
     ) -> None:
-        told = (_cleaned(say(cell) if isinstance(cell, str) else cell) for cell in cells)
+        told = (_clean(say(cell) if isinstance(cell, str) else cell) for cell in cells)
         super().add_row(*told, style=style, end_section=end_section)
 
 
@@ -75,9 +76,10 @@ def table(*columns: str, right: Sequence[int] = ()) -> Table:
     return made
 
 
-def shortened(names: Sequence[str], others: int) -> dict[str, str]:
-    """Each name without its middle, where it has no place beside so many other columns; whole where
-    two would look the same."""
+def shorten_names(names: Sequence[str], others: int) -> dict[str, str]:
+    """Names shortened in the middle to fit beside the other columns; unchanged where two would look
+    the same.
+    """
     room = max(console.width - others, 2 * LEAST_NAME)
     start = (room - 1) // 2
     whole = {name: plain(name) for name in names}
@@ -93,36 +95,37 @@ def heading(text: str) -> None:
     console.print(Text(f"\n{say(text)}", style="bold"))
 
 
-def said(text: str, style: str = "") -> Text:
-    """A text in the language in use; names of foreign files are not markup."""
+def localize(text: str, style: str = "") -> Text:
+    """A text in the language in use; names of files are never read as markup."""
     return Text(plain(say(text)), style=style)
 
 
 def line(text: str, style: str = "") -> None:
     """One line of text."""
-    console.print(said(text, style))
+    console.print(localize(text, style))
 
 
-def indented(start: str, text: str, style: str = "") -> None:
-    """A text behind its name; lines that follow begin where it began."""
+def print_indented(start: str, text: str, style: str = "") -> None:
+    """Prints a text behind its name; further lines are indented to the start of the text."""
     width = max(console.width - cell_len(start), _LEAST_WIDTH)
-    for part in said(text, style).wrap(console, width):
+    for part in localize(text, style).wrap(console, width):
         part.rstrip()
         console.print(Text(start, style) + part)
         start = " " * cell_len(start)
 
 
 def path(written: os.PathLike[str]) -> None:
-    """Where a file is."""
+    """Prints the path of a file."""
     console.print(Text(plain(os.fspath(written))), soft_wrap=True)
 
 
-def sentence(result: Told) -> None:
-    """What a result says in one sentence."""
+def sentence(result: HasSentence) -> None:
+    """Prints the sentence of a result."""
     line(result.sentence)
 
 
 def command(text: str) -> None:
-    """A command to type, with its purpose behind it where it is a phrase that has one: never broken
-    into lines, so that it can be copied."""
+    """Prints a command to type, followed by its purpose if it is a phrase with one; never broken
+    into lines, so that it can be copied.
+    """
     console.print(Text(plain(say(text)), style="cyan"), soft_wrap=True)

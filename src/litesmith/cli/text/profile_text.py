@@ -51,7 +51,7 @@ def print_platform_help() -> None:
 
 
 def _print_written(result: Profile, trace: Path | None, overlay: Path | None) -> None:
-    """The files that were written, and how to open them."""
+    """Prints the files that were written, and how to open them."""
     if trace is not None:
         count = len(result.runs)
         show.heading("trace")
@@ -71,8 +71,9 @@ def _print_written(result: Profile, trace: Path | None, overlay: Path | None) ->
 def print_profile(
     result: Profile, top: int | None = None, trace: Path | None = None, overlay: Path | None = None
 ) -> None:
-    """Every op in run order, the slowest ones, the kinds, and the files that were written; with
-    `top` the slowest alone."""
+    """Prints every op in run order, the slowest ops, the kinds, and the written files; with `top`,
+    only the slowest.
+    """
     show.line(
         phrase(
             "{name} on {target}: {time} a run (median of {count})",
@@ -131,7 +132,7 @@ def _print_ops(title: str, ops: list[OpTime]) -> None:
     room = max(_LEAST_NAME, show.console.width - taken)
     for op, row in zip(ops, cells, strict=True):
         name = op.name.split(";")[0] if op.kernel or op.fused_into is None else _into(op)
-        rows.add_row(*map(show.said, row), Text(_last(name, room)))
+        rows.add_row(*map(show.localize, row), Text(_last(name, room)))
     show.heading(title)
     show.console.print(rows)
     reasons = Counter((op.kind, op.why) for op in ops if op.why)
@@ -157,7 +158,7 @@ def _cells(op: OpTime) -> tuple[str, ...]:
 
 
 def _last(name: str, room: int) -> str:
-    """The end of a long name, which tells more than its start."""
+    """The end of a long name, which says more than its start."""
     return name if len(name) <= room else f"…{name[1 - room :]}"
 
 

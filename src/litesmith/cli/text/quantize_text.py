@@ -1,4 +1,4 @@
-"""How quantize prints: what was done, what is left, what was checked, what to type next."""
+"""Prints the result of `quantize`: what was done, left alone and checked, and the next command."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ from litesmith.units import (
     total_text,
 )
 
-# How many groups of a list a person reads.
+# The largest number of groups of a list.
 _MOST_GROUPS = 6
 
 
@@ -47,13 +47,13 @@ def print_quantized(result: Quantized) -> None:
 
 
 def print_next(out: Path | None, source: SourceFile, next_data: str) -> None:
-    """The command that scores the result."""
+    """Prints the command that scores the result."""
     files = quote(str(out)), quote(str(source.path or "MODEL"))
     show.command(f"litesmith eval {files[0]} {next_data} --against {files[1]}")
 
 
 def _print_sizes(result: Quantized) -> None:
-    # Not the original's gzip: it would take longer than quantizing it.
+    # The original is not compressed, which would take longer than quantizing it.
     made = SourceFile(result.model, result.out)
     old, new, new_gzip = result.source.bytes, made.bytes, made.quick_gzip_bytes
     gzipped = "" if new_gzip is None else phrase(", {size} gzipped", bytes_text(new_gzip))
@@ -83,7 +83,7 @@ def _print_claims(claims: Claims, *, is_integer: bool) -> None:
             phrase("unknown whether it runs entirely in XNNPACK: {unknown}", plain(claims.unknown))
         )
     elif claims.outside:
-        show.line(phrase("runs in XNNPACK but for {listed}", _listed(claims.outside)))
+        show.line(phrase("runs in XNNPACK but for {listed}", _list_groups(claims.outside)))
     else:
         show.line("runs entirely in XNNPACK")
     worst = claims.worst
@@ -104,12 +104,12 @@ def float_text(claims: Claims) -> str:
     inside = {0: "", 1: phrase(", beside one conversion")}.get(claims.conversions, between)
     return phrase(
         "not fully integer: {listed} in float{inside}",
-        _listed(claims.float_ops) or phrase("no op"),
+        _list_groups(claims.float_ops) or phrase("no op"),
         inside,
     )
 
 
-def _listed(groups: Iterable[OpGroup]) -> str:
+def _list_groups(groups: Iterable[OpGroup]) -> str:
     counts: Counter[str] = Counter()
     for group in groups:
         counts[group.kind] += group.ops
@@ -163,7 +163,7 @@ def print_score(score: Evaluation) -> None:
 
 
 def _print_warnings(result: Quantized) -> None:
-    """What must not be overlooked, last and loud."""
+    """Prints what must not be overlooked, last and loud."""
     claims = result.claims
     if result.is_random:
         show.line("RANDOM DATA: the accuracy of this file means nothing", "bold red")
@@ -191,7 +191,9 @@ def _print_warnings(result: Quantized) -> None:
 
 
 def _print_mixed(mixed: MixedOutput, result: Quantized) -> None:
-    """An output with numbers of several meanings, what becomes of the small ones, and the cure."""
+    """Prints an output with numbers of several meanings, the loss of the small ones, and the
+    remedy.
+    """
     show.line(
         phrase(
             "WARNING: output {output!r} holds numbers of several sizes: {small} of {channels} "

@@ -1,4 +1,4 @@
-"""What retrain shows while it works and when it is done."""
+"""What `retrain` prints, while it works and at the end."""
 
 from shlex import quote
 
@@ -10,15 +10,15 @@ from litesmith.training.teaching.picture_result import TaughtNetwork
 from litesmith.training.teaching.retraining import Retrained
 from litesmith.units import percent_text, plain, score_text, time_text, total_text
 
-# Classes and mistakes that are listed; the page has all of them.
+# The largest numbers of listed classes and mistakes; the page has all.
 _LISTED, _MISTAKES = 12, 3
 
-# Columns of the terminal that all but one name take.
+# The columns of the terminal without those of the name.
 _OTHERS = 60
 
 
 def print_retrained(result: Retrained | TaughtNetwork) -> None:
-    """The share that is right, the classes that fare worst, and what to do now."""
+    """Prints the share that is right, the worst classes, and the next commands."""
     show.line(result.sentence, "bold")
     if isinstance(result, TaughtNetwork):
         _print_taught(result)
@@ -110,7 +110,7 @@ def _print_taught(result: TaughtNetwork) -> None:
 def _print_classes(result: Retrained) -> None:
     table = show.table("class", "items", "right", "95 %", "taken for", right=(1, 2))
     found = result.found
-    names = show.shortened(found.names, _OTHERS)
+    names = show.shorten_names(found.names, _OTHERS)
     shares = [(found.of_class(place), place) for place in range(len(found.names))]
     known = [(value, place) for value, place in shares if value is not None]
     known.sort(key=lambda pair: (pair[0].value, pair[1]))
@@ -120,7 +120,7 @@ def _print_classes(result: Retrained) -> None:
             total_text(int(found.table[place].sum())),
             percent_text(value.value),
             phrase("{share}–{share2}", percent_text(value.low), percent_text(value.high)),
-            show.said(_taken_for(result, place, names)),
+            show.localize(_taken_for(result, place, names)),
         )
     show.console.print(table)
     if len(known) > _LISTED:

@@ -1,4 +1,4 @@
-"""How the steps that shrink a model print what it costs now: all sizes and the time together."""
+"""Prints the costs of a model that was made smaller: all sizes and the time together."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from litesmith.units import (
     time_text,
 )
 
-# How many lines a person reads.
+# The largest numbers of lines.
 _MOST_WEIGHTS, _MOST_WARNINGS, _MOST_REASONS = 12, 6, 3
 
 _LEAST_NAME = 8
@@ -31,7 +31,9 @@ _STYLES = {FASTER: "green", SLOWER: "red"}
 
 
 def print_shrunk(record: Shrunk, zeros: Sequence[str] = ()) -> None:
-    """What a file and the one made of it cost; `zeros` has what is to be said of who skips them."""
+    """Prints the costs of a file and of the one made from it; `zeros` are lines on which kernels
+    skip zeros.
+    """
     _print_costs(record)
     _print_weights(record.after.weights)
     for text in zeros:
@@ -53,7 +55,7 @@ def print_shrunk(record: Shrunk, zeros: Sequence[str] = ()) -> None:
 
 
 def zero_lines(model: Model) -> list[str]:
-    """Who skips the zeros of a model."""
+    """Lines on which kernels skip the zeros of a model."""
     return [*skipping_lines(model), *arm_lines(model)]
 
 
@@ -81,7 +83,9 @@ def arm_lines(model: Model) -> list[str]:
 
 
 def skipping_lines(model: Model) -> list[str]:
-    """Which layers kernels of ours should compute faster for their zeros, and from when on."""
+    """Lines on the layers that our kernels should compute faster because of zeros, and the share
+    from which on.
+    """
     layers = skipping(model)
     if not layers:
         return []
@@ -131,7 +135,7 @@ def _print_costs(record: Shrunk) -> None:
     rows.add_row("zeros", percent_text(before.zero_share), percent_text(after.zero_share))
     if latency is not None:
         times = time_text(latency.before_us), time_text(latency.after_us)
-        words = show.said(latency.ratio.words)
+        words = show.localize(latency.ratio.words)
         rows.add_row(phrase("time on {target}", latency.target), *times, words)
     show.console.print(rows)
     verdict = "" if latency is None else latency.ratio.verdict
@@ -152,7 +156,7 @@ def _print_weights(weights: Sequence[WeightFacts]) -> None:
     room = show.console.width - sum(max(map(len, column)) + 2 for column in columns)
     rows = show.table(*titles, right=(3, 4, 5))
     for name, *others in cells:
-        rows.add_row(Text(_end(name, room)), *map(show.said, others))
+        rows.add_row(Text(_end(name, room)), *map(show.localize, others))
     show.heading("weights")
     show.console.print(rows)
     rest = largest[_MOST_WEIGHTS:]
@@ -181,6 +185,6 @@ def _cells(facts: WeightFacts) -> tuple[str, ...]:
 
 
 def _end(name: str, room: int) -> str:
-    """The end of a long name, which tells more than its start; of fused names, the first."""
+    """The end of a long name, which says more than its start; of joined names, the first."""
     first, room = name.split(";")[0], max(room, _LEAST_NAME)
     return first if len(first) <= room else f"…{first[1 - room :]}"

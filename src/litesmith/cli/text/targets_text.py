@@ -1,4 +1,4 @@
-"""How targets prints."""
+"""Prints the result of `targets`."""
 
 from pathlib import Path
 from shlex import quote
@@ -20,7 +20,7 @@ def print_targets(result: Targets) -> None:
 
 
 def _print_boards(result: Targets) -> None:
-    """The boards of --fits; with a model, whether each has room for it."""
+    """Prints the boards of --fits; with a model, whether each has room for it."""
     show.heading("microcontrollers, for --on micro --fits BOARD")
     words = {True: phrase("fits"), False: phrase("too small"), None: ""}
     rows = show.table("board", "core", "RAM", "flash", "", right=(2, 3))
@@ -38,7 +38,7 @@ def _print_usable(result: Targets) -> None:
             phrase("; {how}", found.how) if found.how else ""
         )
         rows.add_row(
-            row.delegate.name, phrase("yes") if found.usable else phrase("no"), show.said(told)
+            row.delegate.name, phrase("yes") if found.usable else phrase("no"), show.localize(told)
         )
     show.console.print(rows)
 
@@ -53,7 +53,7 @@ def _print_placed(result: Targets) -> None:
             continue
         why = found.main_reason
         counts = (str(found.taken), str(found.left or ""), str(found.partitions or ""))
-        told = show.said('"' if why and why == last else why)
+        told = show.localize('"' if why and why == last else why)
         rows.add_row(row.delegate.name, *counts, found.how, told)
         last = why
     show.console.print(rows)
@@ -66,7 +66,7 @@ def _print_placed(result: Targets) -> None:
 
 
 def _print_ways_out(result: Targets, model: str) -> None:
-    """The commands that make the model fit where its type keeps it out."""
+    """Prints the commands for targets that refuse the model because of its types."""
     ways: dict[str, list[str]] = {}
     for row in result.rows:
         if row.placement is not None and "way_out" in row.placement.facts:

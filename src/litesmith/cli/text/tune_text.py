@@ -1,4 +1,4 @@
-"""What tune shows while it works and when it is done."""
+"""What `tune` prints, while it works and at the end."""
 
 from collections.abc import Sequence
 from time import monotonic
@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from litesmith.cli.text.live_view import Screen, worker_lines
-from litesmith.cli.text.printing import command, console, heading, line, said, table
+from litesmith.cli.text.printing import command, console, heading, line, localize, table
 from litesmith.cli.text.progress_text import status_line
 from litesmith.evidence.records import Score, Speed
 from litesmith.evidence.tune_record import FLOAT, REFUSED, SET_ASIDE, TunedModel, TuneSummary
@@ -40,7 +40,7 @@ _STYLES = {
 
 
 class Live(Screen):
-    """The search as it stands; a line a trial where there is no terminal."""
+    """The state of the search; without a terminal, a line for each trial."""
 
     def __init__(self, *, quiet: bool) -> None:
         super().__init__(quiet=quiet)
@@ -54,7 +54,7 @@ class Live(Screen):
             for record in view.records[self._told :]:
                 status = "" if record.name == FLOAT else phrase("{status}, ", record.status)
                 self.console.print(
-                    said(
+                    localize(
                         phrase("{name}: {status}{reason}", record.name, status, record.trial.reason)
                     )
                 )
@@ -73,14 +73,14 @@ class Live(Screen):
             if view.left is None
             else phrase(", about {time} left", time_text(1e6 * max(view.left, 1)))
         )
-        doing = said(
+        doing = localize(
             phrase("{doing} · {took}{left}", view.doing or phrase("looking"), took, left), "bold"
         )
         parts: list[Text | Table] = [doing]
         if view.look is not None:
             look = view.look
             parts.append(
-                said(
+                localize(
                     phrase("{what}: step {step} of {steps}", look.what, look.step, look.steps),
                     "dim",
                 )
@@ -97,8 +97,9 @@ def trial_table(
     minimize: str = "latency",
     summary: TuneSummary | None = None,
 ) -> Table:
-    """One row a trial: what it loses, how fast and how large it is; also what is to be small.
-    Times are as the summary tells them, once there is one."""
+    """One row per trial: its loss, its speed, its size, and the cost that is minimized. Times are
+    those of the summary, once there is one.
+    """
     is_micro = any(record.details.ram_bytes is not None for record in records)
     size = minimize if minimize in ("download", "memory") else "size"
     costs = ("RAM", "flash") if is_micro else ("time", size)
@@ -113,7 +114,7 @@ def trial_table(
         rows.add_row(
             mark,
             Text(plain(record.name)),
-            said(status, _STYLES.get(record.status, "")),
+            localize(status, _STYLES.get(record.status, "")),
             score,
             *((difference,) if is_paired else ()),
             *taken,
@@ -122,7 +123,7 @@ def trial_table(
 
 
 def _micro_cells(record: TriedModel) -> tuple[str, str, str, str]:
-    """What a model takes on a microcontroller, where no time is told."""
+    """The memory of a model on a microcontroller, in place of times."""
     sizes = (record.details.ram_bytes, record.details.flash_bytes)
     ram, flash = ("" if size is None else bytes_text(size) for size in sizes)
     difference = "" if record.name == FLOAT else _difference(record.accuracy)
@@ -138,13 +139,13 @@ def _cells(
     return (
         _score(accuracy),
         "" if record.name == FLOAT else _difference(accuracy),
-        said(_time(record, speed)),
+        localize(_time(record, speed)),
         "" if size is None else bytes_text(int(size)),
     )
 
 
 def _time(record: TriedModel, speed: Speed | None) -> str:
-    """`798 µs, 2.38 × faster`, or what a compiler estimates; ops that stay behind."""
+    """`798 µs, 2.38 × faster`, or a compiler's estimate, with the number of ops left out."""
     if speed is None or speed.p50_us is None:
         time = ""
     elif speed.ratio is None:
@@ -173,7 +174,7 @@ def _difference(accuracy: Score | None) -> str:
 
 
 def print_found(found: Found) -> None:
-    """The verdict, what was tried, and what to do now."""
+    """Prints the verdict, the trials, and the next commands."""
     summary, best = found.summary, found.summary.best
     line(_headline(found), "bold")
     heading("tried")
@@ -184,7 +185,7 @@ def print_found(found: Found) -> None:
             told = phrase(
                 "{name}, {status}: {reason}", record.name, record.status, record.trial.reason
             )
-            console.print(said(told, "dim"))
+            console.print(localize(told, "dim"))
     data = summary.data
     line(
         phrase(
@@ -220,7 +221,7 @@ def _headline(found: Found) -> str:
 
 
 def _where(best: TunedModel) -> str:
-    """With which target; a time that nobody measured is said to be none."""
+    """The target of the best file; an estimated time is marked as not measured."""
     latency = best.latency
     if latency is not None and latency.how == ESTIMATED:
         return phrase("with {target}, whose compiler estimated the time (~)", best.target)

@@ -17,7 +17,7 @@ from litesmith.numeric.softmax_regression import log_chances
 from litesmith.tflite.file import digest, load, save
 from litesmith.tflite.read_metadata import metadata
 from litesmith.training.teaching.retrain_result import Retrained
-from litesmith.transfer.embedding import cut, embedding_of
+from litesmith.transfer.embedding import cut_at, embedding_of
 from litesmith.transfer.head import rows_of
 from tests import zoo
 from tests.draws import draws

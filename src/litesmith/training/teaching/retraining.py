@@ -39,7 +39,7 @@ from litesmith.training.teaching.retrain_request import (
     is_scratch,
 )
 from litesmith.training.teaching.retrain_result import Retrained
-from litesmith.transfer.backbone_norm import settled
+from litesmith.transfer.backbone_norm import settle_norm
 from litesmith.transfer.confusion import Confusion, confusion
 from litesmith.transfer.embedding import cut_at, embedding_of
 from litesmith.transfer.head import Embedded, embed, solve_head, with_head

@@ -99,7 +99,7 @@ class Allowed:
         raise BadInput("{allow}: give {example}, or {off}", given, row.example, OFF)
 
     @property
-    def as_typed(self) -> str:
+    def typed(self) -> str:
         """The allowance as a user types it."""
         if self.unit == OFF:
             return OFF
@@ -162,7 +162,7 @@ def accuracy_bound(allowed: Allowed, value: float, unit: str) -> float:
         raise BadInput(
             "{allow}: this metric is no share and has no points; give a share of its value, as in "
             "accuracy=1%",
-            argument("allow", f"accuracy={allowed.as_typed}"),
+            argument("allow", f"accuracy={allowed.typed}"),
         )
     return allowed.amount * abs(value) if allowed.unit == "%" else allowed.amount
 

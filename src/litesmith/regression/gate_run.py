@@ -172,7 +172,7 @@ class Renewed:
             "model": made.model,
             "digest": made.digest,
             "target": str(made.target),
-            "allow": {name: allowed.as_typed for name, allowed in made.allowed.items()},
+            "allow": {name: allowed.typed for name, allowed in made.allowed.items()},
             "bytes": made.size.bytes,
         }
 

@@ -315,7 +315,7 @@ def _train_block(
     for part in settling:
         part.settle(1.0)
     lesson.learn([shifts], course.last_steps if biases else 0)
-    return _changed_constants(small, student.to_model()) if lesson.judge() < before else None
+    return _changed_constants(small, student.written()) if lesson.judge() < before else None
 
 
 def _changed_constants(small: Model, written: Model) -> dict[Tensor, Tensor]:

@@ -104,7 +104,7 @@ class Tuner:
     def _accept_if_better(self, student: Student, lesson: Lesson, fitted: Fitted) -> Tuned:
         """The trained model, or the original where the trained model is not surely better in the
         runtime."""
-        before, after = student.model, student.to_model()
+        before, after = student.model, student.written()
         course = _describe_fit(fitted)
         notes = (
             *self._notes,

@@ -321,7 +321,7 @@ class Student:
     # Back into a model.
 
     @torch.no_grad()
-    def to_model(self) -> Model:
+    def written(self) -> Model:
         """The model with the trained weights."""
         now = {**self.forms.moved(), **self._stored()}
         graph = rewrite(self.model.main, tensors=now)

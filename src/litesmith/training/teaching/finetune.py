@@ -109,7 +109,7 @@ def _judged(
     """The trained model, where the runtime scores it better than the head alone beyond chance; the
     head shipped otherwise has also learned from these held-out samples."""
     alone = confusion(start, held)
-    model = student.to_model() if fitted.best < fitted.first else None
+    model = student.written() if fitted.best < fitted.first else None
     found = alone if model is None else confusion(model, held)
     before, after = float(alone.right.mean()), float(found.right.mean())
     is_better = after >= before and is_surely_less(found.losses, alone.losses)

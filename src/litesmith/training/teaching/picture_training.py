@@ -95,7 +95,7 @@ class PictureLesson:
         fitted = fit(
             course, training, course.batch, checkpoint=checkpoint, watch=self.watch, manner=pace
         )
-        return student.to_model(), fitted, len(student.layers)
+        return student.written(), fitted, len(student.layers)
 
     def _tell(self, what: str, fitted: Fitted, layers: int) -> str:
         return phrase(

@@ -69,7 +69,7 @@ def test_constants_that_are_unpacked_are_no_conversions() -> None:
     assert not by_rule("_boundaries", who)
 
 
-def test_conversions_beside_a_custom_op(mixed: Patient) -> None:
+def test_conversions_beside_a_custom_op(mixed: ModelToDiagnose) -> None:
     assert mixed.profile is not None
     first, *others = mixed.profile.ops
     ops = (replace(first, kind="CUSTOM Mine"), *others)

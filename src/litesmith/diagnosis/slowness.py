@@ -445,7 +445,7 @@ def _ours(target: Target) -> str:
     return str(replace(target, kernels=LITESMITH))
 
 
-def _boundaries(patient: Patient) -> Iterator[Diagnosis]:
+def _boundaries(patient: ModelToDiagnose) -> Iterator[Diagnosis]:
     conversions = [op for op in patient.ops if op.kind in _CONVERSIONS]
     ops = [op for op in conversions if not _unpacks(patient, op)]
     yield from _all_of(
@@ -460,13 +460,13 @@ def _boundaries(patient: Patient) -> Iterator[Diagnosis]:
     )
 
 
-def _unpacks(patient: Patient, found: OpTime) -> bool:
+def _unpacks(patient: ModelToDiagnose, found: OpTime) -> bool:
     """True for an op that unpacks a stored constant, which lies between no two ops."""
     source = patient.model.graphs[found.graph].ops[found.index].inputs[0]
     return source is not None and source.is_const
 
 
-def _dominant(patient: Patient) -> Iterator[Diagnosis]:
+def _dominant(patient: ModelToDiagnose) -> Iterator[Diagnosis]:
     for op in patient.ops:
         share = patient.share(op.us or 0.0)
         if share > _DOMINANT and op.us:

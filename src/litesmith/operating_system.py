@@ -14,7 +14,7 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from ctypes import byref, c_char_p, c_size_t, c_uint32, c_uint64, c_void_p
 from functools import cache
@@ -112,9 +112,19 @@ def is_linux_x86_64() -> bool:
     return is_linux() and platform.machine() == "x86_64"
 
 
+_PLAIN = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
+
+
 def quote(word: str) -> str:
-    """A word as this system's shell takes it."""
-    return f'"{word}"' if is_windows() else shlex.quote(word)
+    """A word as this system's shell takes it: single quotes mean nothing to that of Windows."""
+    if not is_windows():
+        return shlex.quote(word)
+    return word if _PLAIN.fullmatch(word) else f'"{word}"'
+
+
+def quote_all(words: Iterable[str]) -> str:
+    """A line of words for this system's shell, which `shlex.split` takes apart again."""
+    return " ".join(map(quote, words))
 
 
 # Folders
@@ -258,7 +268,7 @@ def is_running(process: int) -> bool:
         return _is_running_on_windows(process)
     try:
         os.kill(process, 0)
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        state = Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2].split()[0]
     except (ProcessLookupError, OverflowError):
         return False
     except OSError:  # of somebody else, or where states are not told

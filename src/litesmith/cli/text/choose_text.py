@@ -1,7 +1,6 @@
 """What choose shows while it works and when it is done."""
 
 from collections.abc import Sequence
-from shlex import quote
 
 from rich.console import Group
 from rich.table import Table
@@ -10,6 +9,7 @@ from rich.text import Text
 from litesmith.cli.text.live_view import Screen, worker_lines
 from litesmith.cli.text.printing import command, console, heading, line, said, shortened, table
 from litesmith.evidence.choose_record import NONE, CandidateRow
+from litesmith.operating_system import quote
 from litesmith.phrases import join, phrase
 from litesmith.search.choosing.choose_models import Chosen
 from litesmith.search.choosing.choose_run import ChooseView

@@ -1,10 +1,9 @@
 """What retrain shows while it works and when it is done."""
 
-from shlex import quote
-
 from rich.text import Text
 
 from litesmith.cli.text import printing as show
+from litesmith.operating_system import quote
 from litesmith.phrases import phrase
 from litesmith.training.teaching.picture_result import TaughtNetwork
 from litesmith.training.teaching.retraining import Retrained

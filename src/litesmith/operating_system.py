@@ -544,11 +544,20 @@ class CoreKinds(NamedTuple):
 def core_kinds(cpus: Path = _CPUS) -> CoreKinds:
     """The cores that the system tells of, by capacity or else by their highest clock."""
     places = [path for path in cpus.glob("cpu*") if re.fullmatch(r"cpu\d+", path.name)]
-    for fact in ("cpu_capacity", "cpufreq/cpuinfo_max_freq"):
-        told = {int(place.name[3:]): read_text(place / fact) for place in places}
+    return sort_cores(
+        *(
+            {int(place.name[3:]): read_text(place / fact) for place in places}
+            for fact in ("cpu_capacity", "cpufreq/cpuinfo_max_freq")
+        )
+    )
+
+
+def sort_cores(*facts: Mapping[int, str]) -> CoreKinds:
+    """Cores by the first of some facts that is told of all of them; one kind where none is."""
+    for told in facts:
         if told and all(value.isdecimal() for value in told.values()):
             return CoreKinds(_kinds({core: int(value) for core, value in told.items()}))
-    return CoreKinds((tuple(sorted(int(place.name[3:]) for place in places)),) if places else ())
+    return CoreKinds((tuple(sorted(facts[0])),) if facts and facts[0] else ())
 
 
 class Heat(NamedTuple):
@@ -564,13 +573,21 @@ _LEAST_CELSIUS, _MOST_CELSIUS = 1.0, 150.0
 
 def read_heat(zones: Path = Path("/sys/class/thermal"), cpus: Path = _CPUS) -> Heat:
     """The same files on Linux and on Android: sensors, and the clock that each core may reach."""
-    told = [read_text(zone / "temp") for zone in zones.glob("thermal_zone*")]
-    degrees = [int(text) for text in told if text.lstrip("-").isdecimal()]
+    places = [*cpus.glob("cpu*/cpufreq")]
+    facts = "scaling_max_freq", "cpuinfo_max_freq"
+    return judge_heat(
+        (read_text(zone / "temp") for zone in zones.glob("thermal_zone*")),
+        ((read_text(place / facts[0]), read_text(place / facts[1])) for place in places),
+    )
+
+
+def judge_heat(sensors: Iterable[str], clocks: Iterable[tuple[str, str]]) -> Heat:
+    """The heat by what sensors say, and by the clock that each core may reach and its highest."""
+    degrees = [int(text) for text in sensors if text.removeprefix("-").isdecimal()]
     scaled = [one if one <= _MOST_CELSIUS else one / 1000 for one in degrees]
     known = [one for one in scaled if _LEAST_CELSIUS <= one <= _MOST_CELSIUS]
     left = [1.0]
-    for place in cpus.glob("cpu*/cpufreq"):
-        now, most = read_text(place / "scaling_max_freq"), read_text(place / "cpuinfo_max_freq")
+    for now, most in clocks:
         if now.isdecimal() and most.isdecimal() and int(most):
             left.append(int(now) / int(most))
     return Heat(max(known, default=0.0), min(left))

@@ -72,13 +72,16 @@ def mixed_cores(target: object) -> str:
     if not can_pin():
         return ""
     told = describe_cores(core_kinds(), frozenset(os.sched_getaffinity(0)))
-    if not told:
-        return ""
+    return mixed_text(target, told) if told else ""
+
+
+def mixed_text(target: object, kinds: str) -> str:
+    """Says which kinds of cores a target's threads may land on."""
     return phrase(
         "{target} may run on any of {kinds} cores, the fastest kind first, and its times with "
         "them; {cores} chooses",
         target,
-        told,
+        kinds,
         argument("cores", BIG),
     )
 

@@ -126,7 +126,7 @@ def test_a_device_tells_its_cores_and_keeps_to_those_that_are_chosen(here: Devic
     here.pin(frozenset({one}))
     told = here.ask(do="look", script="grep Cpus_allowed_list /proc/self/status")["text"]
     assert told.split()[1:] == [str(one)]
-    with pytest.raises(CannotRun, match="here: .*Invalid argument"):
+    with pytest.raises(CannotRun, match=r"here: .*Invalid argument"):
         here.pin(frozenset({4095}))
     with here.opened(to_bytes(zoo.convnet())) as session:
         assert len(session.take(3)[0]) == 3

@@ -340,7 +340,7 @@ def save_weights(model: Model, path: str | os.PathLike[str]) -> None:
         for tensor in (target.weight, target.bias):
             arrays[tensor.name] = tensor.values()
     content = io.BytesIO()
-    np.savez(content, allow_pickle=False, **arrays)
+    np.savez(content, **arrays)
     write_whole(Path(path), [content.getbuffer()])
 
 

@@ -1,4 +1,4 @@
-"""What is in a model, without running it. `inspect` and `diff` live here.
+"""The contents of a model, without running it. `inspect` and `diff` are defined here.
 
 anonymous.py       a model that behaves like another and reveals no weights, names or labels
 findings.py        what stands out, why it matters, the command that acts on it (`RULES`)

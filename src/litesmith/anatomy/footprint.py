@@ -77,7 +77,7 @@ def _constant_bytes(model: Model) -> tuple[dict[str, int], dict[str, int]]:
 def peak_bytes(model: Model) -> int:
     """The most memory that computed tensors need at once, if each is freed after its last use.
 
-    A graph's own inputs, outputs and states live as long as it runs, as they do in the runtime.
+    A graph's own inputs, outputs and states live as long as it runs, as in the runtime.
     """
     peaks: dict[int, int] = {}
     for number in _callees_first(model):

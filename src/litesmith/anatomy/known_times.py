@@ -69,10 +69,11 @@ _MACS = {
     "DEPTHWISE_CONV_2D": Known(0.046, 0.054),
     "FULLY_CONNECTED": Known(0.020, 0.006),
     "TRANSPOSE_CONV": Known(0.030, 0.010),
-    # By whole runs, of 256 units and 50 steps: a model that keeps a state has no profile.
+    # Measured by runs of models with 256 units and 50 steps: a model that keeps a state has no
+    # profile.
     "UNIDIRECTIONAL_SEQUENCE_LSTM": Known(0.06, 0.29),
 }
-# What a place takes at least, however few its channels are.
+# The least time of a place, however few its channels are.
 _LEAST = {
     "CONV_2D": Known(1.3, 13.0),
     "FULLY_CONNECTED": Known(1.3, 13.0),
@@ -94,7 +95,7 @@ SLOW_KINDS = frozenset(
     kind for kind, known in (_VALUES | _READS | _MACS).items() if known.integer > _SLOW * known.real
 )
 
-# Further kinds without one, whose builtin int8 kernel is nevertheless fast.
+# Further kinds without an XNNPACK kernel, whose builtin int8 kernel is nevertheless fast.
 _BUILTIN = ("GELU", "MAXIMUM", "MINIMUM", "RESIZE_NEAREST_NEIGHBOR")
 
 

@@ -7,7 +7,7 @@ from litesmith.blocks.wiring import Wiring, data_of, is_product, is_weighted
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Op, Tensor
 
-# What may stand between products and softmax: a factor, a mask, a cap.
+# Ops that may lie between the products and the softmax: a factor, a mask, a cap.
 _SCALING = frozenset({"ADD", "DIV", "MAXIMUM", "MINIMUM", "MUL", "SUB"})
 _MASKING = frozenset({"ADD", "MINIMUM", "SELECT", "SELECT_V2", "SUB"})
 
@@ -16,10 +16,10 @@ class Attention(NamedTuple):
     """One attention.
 
     scores      the product of queries and keys
-    softmax     what makes shares of the scores
-    context     the product of shares and values
-    query, key, value, out   the layers before and after; None where there is none of its own
-    masks       the ops that take places out, from the scores to the softmax
+    softmax     the softmax of the scores
+    context     the product of the softmax's output and the values
+    query, key, value, out   the layers before and after; None where it has none of its own
+    masks       the ops that mask positions, from the scores to the softmax
     scaling     the ops that multiply scores, queries or keys by a factor
     """
 
@@ -35,13 +35,13 @@ class Attention(NamedTuple):
 
     @property
     def heads(self) -> int:
-        """How many attentions stand side by side."""
+        """The number of heads."""
         shape = self.softmax.outputs[0].shape
         return shape[-3] if len(shape) > 2 else 1
 
 
 def attentions(wiring: Wiring) -> Iterator[Attention]:
-    """Every attention, found by a softmax between two products."""
+    """Finds every attention by its softmax between two products."""
     for op in wiring.graph.ops:
         if OPS[op.kind].is_softmax:
             context = next(filter(is_product, wiring.users(op.outputs[0], ("MUL",))), None)
@@ -51,7 +51,7 @@ def attentions(wiring: Wiring) -> Iterator[Attention]:
 
 
 def _scores(wiring: Wiring, softmax: Op) -> tuple[Op | None, list[Op]]:
-    """The product that a softmax is taken of, and what stands between."""
+    """The product behind a softmax's input, and the ops between the two."""
     tensor, between = softmax.inputs[0], list[Op]()
     while tensor is not None:
         op = wiring.maker(tensor)
@@ -65,7 +65,9 @@ def _scores(wiring: Wiring, softmax: Op) -> tuple[Op | None, list[Op]]:
 
 
 def _main_input(wiring: Wiring, op: Op) -> Tensor | None:
-    """The input of a mask or a factor that holds the scores: the one that a product leads to."""
+    """The input of a mask or a factor that holds the scores, which is the one computed from a
+    product.
+    """
     given = data_of(op)
     for tensor in given:
         if _leads_to_product(wiring, tensor):

@@ -7,7 +7,7 @@ from litesmith.blocks.wiring import Wiring, data_of, is_weighted
 from litesmith.ir.edit import called_graphs
 from litesmith.ir.types import Graph, Model, Op, Tensor
 
-# Ops that are a whole recurrence.
+# Ops that run a whole recurrence.
 WHOLE = {
     "BIDIRECTIONAL_SEQUENCE_LSTM": "LSTM",
     "BIDIRECTIONAL_SEQUENCE_RNN": "RNN",
@@ -24,9 +24,9 @@ class Cell(NamedTuple):
     """One step of an unrolled recurrence.
 
     kind    LSTM or GRU
-    before  the state that the step is given
-    after   the state that it hands on
-    ops     what the new state is made by, from the sums that the gates read on
+    before  the state before the step
+    after   the state after the step
+    ops     the ops that compute the new state, from the sums that the gates read
     layers  the layers whose results the gates read
     """
 
@@ -38,7 +38,7 @@ class Cell(NamedTuple):
 
 
 def cells(wiring: Wiring) -> Iterator[Cell]:
-    """Every step of an unrolled LSTM or GRU, found by the sum that makes its new state."""
+    """Finds every step of an unrolled LSTM or GRU by the sum that computes its new state."""
     for op in wiring.graph.ops:
         if op.kind == "ADD" and len(data_of(op)) == 2:
             found = _cell(wiring, op)
@@ -74,7 +74,7 @@ def _cell(wiring: Wiring, total: Op) -> Cell | None:
 
 
 def _gate_and_value(wiring: Wiring, product: Op) -> tuple[Op, Tensor] | None:
-    """The factor that is a logistic, or 1 minus one, and the other."""
+    """The factor that is a logistic or 1 minus a logistic, and the other factor."""
     first, second = data_of(product)
     for gate, value in ((first, second), (second, first)):
         op = wiring.maker(gate)
@@ -84,7 +84,7 @@ def _gate_and_value(wiring: Wiring, product: Op) -> tuple[Op, Tensor] | None:
 
 
 def _complement(wiring: Wiring, op: Op) -> Op | None:
-    """The logistic that an op takes from 1."""
+    """The logistic that an op subtracts from 1."""
     if op.kind != "SUB" or op.inputs[0] is None or not op.inputs[0].is_const:
         return None
     gate = wiring.maker(op.inputs[1])
@@ -96,7 +96,7 @@ def _is_rest(wiring: Wiring, gate: Op, other: Op) -> bool:
 
 
 def _output(wiring: Wiring, total: Op) -> Iterator[Op]:
-    """What an LSTM's output is made of its state by, and the gate that lets it out."""
+    """The ops that compute an LSTM's output from its state, and its output gate."""
     for curve in wiring.users(total.outputs[0]):
         if curve.kind == "TANH":
             yield curve
@@ -107,7 +107,7 @@ def _output(wiring: Wiring, total: Op) -> Iterator[Op]:
 
 
 def _reset(wiring: Wiring, curve: Op, state: Tensor | None) -> Iterator[Op]:
-    """What of a GRU's state goes into its candidate, where layers read it, and the gate."""
+    """The ops that bring a GRU's state into its candidate, and the reset gate."""
     for layer in _feeding(wiring, curve, state):
         joined = wiring.maker(layer.inputs[0]) if is_weighted(layer) else None
         parts = () if joined is None else data_of(joined)
@@ -125,8 +125,9 @@ def _gate(wiring: Wiring, product: Op) -> Iterator[Op]:
 
 
 def _feeding(wiring: Wiring, op: Op, state: Tensor | None, depth: int = 6) -> Iterator[Op]:
-    """What an op is made of: sums, products and gates, back to layers or the state, and these
-    layers."""
+    """The ops behind an op's inputs: sums, products and gates, back to the state or to layers, and
+    these layers.
+    """
     for tensor in data_of(op):
         maker = wiring.maker(tensor)
         if maker is None or wiring.origin(tensor) is state or not depth:
@@ -139,14 +140,17 @@ def _feeding(wiring: Wiring, op: Op, state: Tensor | None, depth: int = 6) -> It
 
 
 def step_layers(graph: Graph, found: Iterable[Cell]) -> dict[Op, None]:
-    """The layers of all steps, in order: also of a first one that is given no state, which is no
-    `Cell`, but shares their weights."""
+    """The layers of all steps, in order; also those of a first step without a state, which is no
+    `Cell` but shares the weights.
+    """
     weights = {op.inputs[1] for cell in found for op in cell.layers}
     return {op: None for op in graph.ops if is_weighted(op) and op.inputs[1] in weights}
 
 
 def chains(found: list[Cell]) -> list[list[Cell]]:
-    """The steps in order, one list a recurrence: a step is given the state that another made."""
+    """The steps in order, one list per recurrence: each step reads the state that the one before it
+    wrote.
+    """
     by_before: dict[Tensor, Cell] = {cell.before: cell for cell in found}
     followers = {by_before[cell.after].after for cell in found if cell.after in by_before}
     grouped: list[list[Cell]] = []
@@ -161,7 +165,7 @@ def chains(found: list[Cell]) -> list[list[Cell]]:
 
 
 def loop_kind(model: Model, op: Op) -> str:
-    """What a loop computes, LSTM or GRU, by the graphs that it runs; "" where it is neither."""
+    """LSTM or GRU where the graphs that a loop runs compute one; otherwise ""."""
     if op.kind != "WHILE":
         return ""
     for number in called_graphs(op):

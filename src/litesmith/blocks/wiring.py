@@ -1,4 +1,4 @@
-"""Who makes a tensor and who reads it, through ops that only move values."""
+"""Which op writes a tensor and which ops read it, through ops that only move values."""
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from litesmith.ir.edit import consumers
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Graph, Op, Tensor, constant_numbers
 
-# Ops that give values of their data, each in some place: all of them, or a part.
+# Ops whose outputs are values of their data, all or a part, in other places.
 _TAKING = frozenset({"GATHER", "SLICE", "SPLIT", "SPLIT_V", "STRIDED_SLICE", "UNPACK"})
 
-# Ops that compute each value from those in the same place.
+# Ops that compute each value from the values in the same place.
 ELEMENTWISE = frozenset(
     {
         "ADD",
@@ -34,7 +34,7 @@ ELEMENTWISE = frozenset(
 
 
 def only_moves(op: Op) -> bool:
-    """True where an op gives values of its data, in other places or another form."""
+    """True where an op's outputs are values of its data, in other places or another form."""
     row = OPS[op.kind]
     is_lookup = op.kind == "GATHER" and op.inputs[0] is not None and op.inputs[0].is_const
     moves = row.reshapes or row.transposes or row.converts or row.rescales
@@ -42,14 +42,14 @@ def only_moves(op: Op) -> bool:
 
 
 def data_of(op: Op) -> list[Tensor]:
-    """What an op computes with that is no constant; a taking op reads only its data."""
+    """The computed inputs of an op; of an op that only picks values, its data alone."""
     found = [t for t in op.inputs if t is not None and not t.is_const]
     return found[-1:] if op.kind == "SPLIT" else found[:1] if only_moves(op) else found
 
 
 @dataclass(frozen=True, eq=False)
 class Wiring:
-    """A graph by its tensors: the maker of each, and its readers."""
+    """A graph by its tensors: the op that writes each, and the ops that read it."""
 
     graph: Graph
     makers: dict[Tensor, Op]
@@ -61,8 +61,9 @@ class Wiring:
         return Wiring(graph, makers, consumers(graph))
 
     def origin(self, tensor: Tensor | None, through: Collection[str] = ()) -> Tensor | None:
-        """Where the values of a tensor were computed: behind ops that only move them, and behind
-        those of the kinds `through` that compute with one tensor and constants."""
+        """The tensor where values were computed: the search goes back through ops that only move
+        them, and through ops of the kinds `through` that compute with one tensor and constants.
+        """
         while tensor is not None:
             op = self.makers.get(tensor)
             if op is None:
@@ -75,13 +76,17 @@ class Wiring:
         return None
 
     def maker(self, tensor: Tensor | None, through: Collection[str] = ()) -> Op | None:
-        """The op that computed the values of a tensor, behind those that `origin` looks through."""
+        """The op that computed the values of a tensor, beyond the ops that `origin` goes
+        through.
+        """
         source = self.origin(tensor, through)
         return None if source is None else self.makers.get(source)
 
     def users(self, tensor: Tensor, through: Collection[str] = ()) -> Iterator[Op]:
-        """The ops that compute with a tensor's values, also where others moved these first; with
-        `through`, ops of these kinds that compute with one tensor and constants are passed too."""
+        """The ops that compute with a tensor's values, also where other ops move the values first;
+        with `through`, ops of these kinds that compute with one tensor and constants are passed
+        too.
+        """
         for op in dict.fromkeys(self.readers.get(tensor, ())):
             if only_moves(op) or (op.kind in through and len(data_of(op)) == 1):
                 for made in op.outputs:
@@ -90,7 +95,7 @@ class Wiring:
                 yield op
 
     def between(self, tensor: Tensor | None, source: Tensor | None) -> Iterator[Op]:
-        """The ops that lead from a source to a tensor, the last first, along their first data."""
+        """The ops from a source to a tensor along their first data, the last one first."""
         while tensor is not None and tensor is not source:
             op = self.makers.get(tensor)
             if op is None or not data_of(op):
@@ -99,7 +104,7 @@ class Wiring:
             tensor = data_of(op)[0]
 
     def made_of(self, sources: Iterable[Tensor]) -> dict[Op, None]:
-        """The elementwise ops that compute with some tensors and constants alone, in order."""
+        """The elementwise ops that compute only with these tensors and constants, in order."""
         known, found = set(sources), dict[Op, None]()
         waiting = [op for tensor in known for op in self.readers.get(tensor, ())]
         while waiting:
@@ -132,7 +137,7 @@ def is_weighted(op: Op | None) -> bool:
 
 
 def scalar(tensor: Tensor | None) -> float | None:
-    """The one number that a constant holds."""
+    """The number in a constant of one element; None for other tensors."""
     values = constant_numbers(tensor)
     if tensor is None or values is None or values.size != 1 or tensor.quant is not None:
         return None
@@ -146,7 +151,7 @@ def has_scalar(ops: Iterable[Op], wanted: float) -> bool:
 
 
 def over_last(op: Op) -> bool:
-    """True where an op reduces the last axis alone; axes of size 1 do not count."""
+    """True where an op reduces only the last axis; axes of size 1 do not count."""
     if len(op.inputs) < 2 or op.inputs[0] is None:
         return False
     axes, shape = constant_numbers(op.inputs[1]), op.inputs[0].shape

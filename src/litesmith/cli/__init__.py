@@ -1,15 +1,15 @@
 """The command line: words in, words out.
 
 call.py             how every command works: a public function called, its result printed
-commands/           the table of commands: what can be typed, and what prints the result
+commands/           the table of commands: their words, and the function that prints each result
 completion.py       completion in the shell
 convert_sources.py  sources of other tools, converted before a command sees them
-guard.py            a command runs in a child process, which this one watches over
+guard.py            runs a command in a child process, and watches over it
 main.py             the program; an error becomes one line and an exit status
 options/            options that several commands share, declared once
-settings_file.py    `litesmith.toml` beside a model: options that one would type every time
+settings_file.py    `litesmith.toml` beside a model: options that apply without being typed
 shape_option.py     `--shape`: copies of the models in other sizes, under the names that were typed
-streams.py          standard input, output and error, whatever the program was started with
+streams.py          standard input, output and error, even if the program was started without them
 text/               how results print: tables for people
 
 A command holds no logic. It calls the public function of the same name (`litesmith.tune` …) with

@@ -1,5 +1,6 @@
-"""Completion of commands in the shell: bash, zsh and fish by the parser's own means, PowerShell by
-ours."""
+"""Completion of commands in the shell: bash, zsh and fish by the parser, PowerShell by our own
+script.
+"""
 
 import os
 from collections.abc import Mapping
@@ -59,7 +60,7 @@ Register-ArgumentCompleter -Native -CommandName %(prog_name)s -ScriptBlock {
 
 
 class _PowerShell(ShellComplete):
-    """What PowerShell asks for, and how it is answered: a value and its help, a line each."""
+    """Reads PowerShell's request and formats the answer: a line with a value and its help."""
 
     name = "powershell"
     source_template = _POWERSHELL
@@ -74,18 +75,18 @@ class _PowerShell(ShellComplete):
 
 
 def is_asked(environment: Mapping[str, str]) -> bool:
-    """True where a shell asks for completions, and nothing else is to be done."""
+    """True where a shell asks for completions, so that no command is run."""
     return bool(environment.get(_VARIABLE))
 
 
 def answer_shell(app: click.Command) -> int:
-    """Prints what the shell asks for; the exit status."""
+    """Prints the requested completions; returns the exit status."""
     add_completion_class(_PowerShell)
     return shell_complete(app, {}, _PROGRAM, _VARIABLE, os.environ[_VARIABLE])
 
 
 def write_script(app: click.Command, shell: str) -> str:
-    """What a shell has to run so that it completes our commands."""
+    """The script that a shell runs to complete our commands."""
     add_completion_class(_PowerShell)
     found = get_completion_class(shell) if shell in SHELLS else None
     if found is None:

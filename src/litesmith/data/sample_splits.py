@@ -1,4 +1,4 @@
-"""Splits samples: some for the work, others to judge it by."""
+"""Splits samples into those for the work and those that judge it."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -66,7 +66,7 @@ class SomeSamples(DataView):
 
     def __iter__(self) -> Iterator[Sample]:
         stored = self.data.items.stored
-        if stored is not None:  # what is not asked for is not read
+        if stored is not None:  # other samples are not read
             return iter(stored.at(self._places))
         places = frozenset(self._places)
         return (sample for place, sample in enumerate(self.data) if place in places)
@@ -111,7 +111,8 @@ def split_data(data: Data, shares: Sequence[float]) -> list[Data]:
         if number == len(shares):
             end = len(order)
         end = _end_of_group(end, order, groups)
-        places = order[start:end]  # by their contents too: what is chosen of a part is the same
+        # ordered by contents too, so that choosing from a part gives the same samples each time
+        places = order[start:end]
         parts.append(_at(data, tuple(sorted(places))) if stored is None else stored.at(places))
         start = end
     return parts
@@ -147,7 +148,9 @@ def items(data: Data) -> int:
 
 
 def knows_groups(data: Data) -> bool:
-    """True where the groups of data are known, or found without reading each sample here."""
+    """True where the groups of data are known, or can be found without reading every sample in this
+    process.
+    """
     return data.items.groups is not None or data.items.is_random
 
 
@@ -190,8 +193,9 @@ class SeenCopies:
 
 
 def sample_groups(data: Data, own: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-    """The group of each sample: samples whose batches share a group are one. `own` holds the groups
-    of the items, where they are known."""
+    """The group of each sample: samples whose batches share a group are put together. `own` holds
+    the groups of the items, where they are known.
+    """
     own = item_groups(data) if own is None else own
     batch = len(own) // max(1, len(data))
     if batch == 1:

@@ -30,8 +30,8 @@ class Sample:
              pixels)
     label    the label, with the inputs' batch as first dimension; None where there is none
     name     the origin of the sample, for messages
-    more     inputs of further calls, where one call is too short for the sample: the answer is
-             made of the outputs of all calls, one after the other
+    more     the inputs of further calls, for a sample that is too long for one call: its answer is
+             the outputs of all calls, one after the other
     averages True where the answer is the mean over the outputs of all calls instead
     """
 
@@ -44,17 +44,17 @@ class Sample:
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """What data declares about the items in its samples.
+    """What is known of the items in the samples of some data.
 
     batch        the number of items in a sample
-    preparation  what is done to the items; None where nothing is
+    preparation  how the items are prepared; None where they are not
     classes      the model's class of each item, where the labels are class numbers
     stored       the data itself, where single items can be read, each with a name
     is_random    True where the items are made up
     groups       finds the group of each item: items of one group are copies of each other, or
-                 belong together by the user's word; None where the items must be read for that
+                 belong together because the user says so; None where only reading the items tells
     misfit       why the classes cannot be the model's; "" where they may be
-    task         the name of the items' task; "" for none of the table
+    task         the name of the items' task; "" for a task outside the table
     scorer       scores the answers of that task
     """
 
@@ -121,15 +121,16 @@ class WatchedData(DataView):
 
     @property
     def items(self) -> Items:
-        return replace(self.data.items, stored=None)  # what reads them would pass by the watch
+        return replace(self.data.items, stored=None)  # reading single items would bypass `watch`
 
     def __iter__(self) -> Iterator[Sample]:
         return self.watch(self.data)
 
 
 def watch_data(data: Data, what: str, progress: Progress) -> Data:
-    """The same data, which reports progress under the name `what` while it is read; the data itself
-    where nobody listens."""
+    """The same data, which reports progress under the name `what` while it is read; the unchanged
+    data where there is no progress callback.
+    """
     if progress is silent:
         return data
     status = Status(what, of=len(data))

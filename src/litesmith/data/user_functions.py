@@ -1,4 +1,4 @@
-"""Functions of the user's: found by the name `module:function`, and called for samples."""
+"""The user's functions: found by the name `module:function`, and called for samples."""
 
 import importlib
 import os
@@ -41,7 +41,7 @@ def users_function(name: str) -> Callable[..., object]:
                 error,
             ) from None
         raise foreign_failure(plain(name), error) from error
-    except (Exception, SystemExit) as error:  # foreign code: whatever it raises is not ours
+    except (Exception, SystemExit) as error:  # the user's code may raise anything
         raise foreign_failure(plain(name), error) from error
     found = getattr(module, function, None)
     if not callable(found):

@@ -9,10 +9,10 @@ bundle.py             a zip file that reproduces a problem without the user's we
 causes.py             why an op of a quantized model adds to its error (`CAUSES`)
 float_pairs.py        a quantized model beside its float one: which tensor is which
 op_losses.py          what each part of a quantized model adds to its error, and does to its output
-other_forms.py        what a model would take with other ops in float or int8, tried and timed
+other_forms.py        the time of a model with other ops in float or int8, tried and timed
 slowness.py           what costs time, ranked (`RULES`)
 without_reference.py  what a quantized file reveals without the float model
 
-Every finding names what was seen, why it matters and the command that acts on it. A remedy is
+Every finding names the evidence, why it matters and the command that acts on it. A remedy is
 recommended only after it was tried on the user's data.
 """

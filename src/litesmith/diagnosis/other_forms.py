@@ -1,6 +1,7 @@
-"""How long a model would take in another form: a quantized model with its slow ops in float, or a
-float model quantized. Each form is made here, with ranges from random numbers, and timed beside the
-model."""
+"""The time of a model in another form: a quantized model with its slow ops in float, or a float
+model quantized. Each form is made here, with ranges from random numbers, and timed beside the
+model.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -58,8 +59,8 @@ class Faster(NamedTuple):
 
 def int8_form(reference: Model, target: Target, runs: int | None = None) -> OtherForm | None:
     """The int8 model that `quantize` makes of a float model, with those ops in float that are
-    faster in float. The float model itself where nothing would be gained; None where that is
-    unknown."""
+    faster in float. The float model itself where int8 gains nothing; None where that is unknown.
+    """
     start = apply(reference, TIDY.replace("fold", "fold(float16=true)")).model
     recipe = (Quantize(),)
     found = fastest_forms(start, recipe, target, runs)
@@ -83,7 +84,7 @@ def quantized_forms(model: Model, target: Target, runs: int | None = None) -> li
     """What `quantize` makes of a float model, by the schemes that may be faster."""
     try:
         integers = int8_form(model, target, runs)
-    except LitesmithError:  # a scheme that is not for this model
+    except LitesmithError:  # the scheme does not suit this model
         integers = None
     forms = dynamic_form(model), integers
     return [form for form in forms if form is not None and form.scheme != FLOAT16]
@@ -110,7 +111,7 @@ def fastest_of(
 class Race(NamedTuple):
     """The times of models that took turns.
 
-    us      the time of each, in microseconds; models that serve only for comparison come last
+    us      the time of each, in microseconds; models for comparison only come last
     picked  the first of the candidates, unless a later one is faster beyond the noise
     """
 

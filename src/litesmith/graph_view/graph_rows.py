@@ -48,7 +48,7 @@ def graph_rows(graphs: Sequence[Graph], known: GraphPairs) -> GraphRows:
 
 
 def _paths(graphs: Sequence[Graph]) -> list[list[tuple[str, ...]]]:
-    """The path of every op of every graph; names of all decide."""
+    """The path of every op of every graph; the names of all ops decide."""
     names = [plain(op.outputs[0].name) if op.outputs else "" for g in graphs for op in g.ops]
     paths = name_paths(names)
     first = len(graphs[0].ops)

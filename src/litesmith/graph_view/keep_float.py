@@ -1,4 +1,6 @@
-"""Which ops a quantized model can keep float, which it does, and the command that keeps more."""
+"""Which ops a quantized model can keep float, which it does keep float, and the command that keeps
+more.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,12 +18,12 @@ _WIDE = "int16x8"
 
 @dataclass(frozen=True)
 class KeepFloat:
-    """What a reader can ask to keep float; ops by their numbers in the float model.
+    """The choices of ops to keep float, by their numbers in the float model.
 
     source    the float model as a command names it
     options   the options on data as a command has them
     choices   ops that a scheme could change
-    kept      those of them that the second model has in float already
+    kept      the choices that are already float in the second model
     reasons   ops that stay float by themselves, and why
     in_int16  choices for which the runtime has a kernel of 16 bits, by their numbers
     """
@@ -39,8 +41,8 @@ def find_choices(
     models: Sequence[Model], changes: Mapping[int, str], source: str, options: str
 ) -> KeepFloat | None:
     """The ops that can be kept float in the scheme of the second model, or in int8 for a single
-    model; None where there is nothing to choose. `changes` are the changes of the first model's
-    ops."""
+    model; None where there are no choices. `changes` are the changes of the first model's ops.
+    """
     first = models[0]
     if not is_float(first) or (len(models) == 2 and is_float(models[1])):
         return None

@@ -40,7 +40,7 @@ class ModelFacts:
 
     ends   the inputs and the outputs of each graph
     bars   the histogram of each layer's weights, on one axis with its counterpart's
-    homes  by accelerator, one for each op of the main graph
+    homes  for each accelerator, its answer for each op of the main graph
     """
 
     name: str
@@ -102,7 +102,7 @@ def _layers(model: Model, number: int) -> dict[int, Layer]:
 def _rows(
     layers: Sequence[Mapping[int, Layer]], pairs: Mapping[int, int]
 ) -> Iterator[tuple[int | None, ...]]:
-    """Layers of all models that stand in one row."""
+    """The layers of both models, row by row."""
     if len(layers) == 1:
         yield from ((index,) for index in layers[0])
         return

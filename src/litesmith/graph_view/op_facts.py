@@ -14,14 +14,14 @@ from litesmith.passes.core.layers import Layer, real_values
 from litesmith.phrases import phrase
 from litesmith.units import number_text, plain
 
-# Weights that a histogram is made of, evenly spread over the tensor, and its bars.
+# The number of weights behind a histogram, evenly spread over the tensor, and the number of bars.
 _MOST_WEIGHTS, BARS = 1 << 16, 32
 
 Place = tuple[int, int]  # the number of a graph, and of an op in it
 
 
 class TensorFacts(NamedTuple):
-    """A tensor as people read it; `quant` is "" for one without a scale."""
+    """A tensor as it is shown; `quant` is "" for one without a scale."""
 
     name: str
     type: str

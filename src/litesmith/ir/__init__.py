@@ -6,12 +6,12 @@ dtype.py           element types
 edit.py            new graphs from old ones
 macs.py            multiply-accumulates of a call
 match.py           chains of ops in a graph
-model_text.py      models as text, one line an op
+model_text.py      models as text, one line per op
 op_row.py          the type of a row of the op table
 op_rows.py         the rows
 ops.py             the op table
 partition.py       parts of a graph that can run as one
-shape_rule.py      what shape rules are made of: careful access to the inputs of a call
+shape_rule.py      the parts of shape rules: careful access to the inputs of a call
 shapes.py          output shapes by the inputs and options of a call
 softmax_scores.py  the scores behind a softmax output
 sparse_places.py   constants without their zeros: whether their places fit their shapes

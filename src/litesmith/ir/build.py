@@ -92,8 +92,8 @@ class Builder:
     ) -> Tensor:
         """Adds an op and returns its first output; arrays and numbers become constants.
 
-        Shapes come from the op table; give `shape` where they cannot be known (a list of shapes
-        where there are several outputs). All outputs are in `self.last.outputs`.
+        Shapes come from the op table; give `shape` where they cannot be known (a list of shapes for
+        several outputs). All outputs are in `self.last.outputs`.
         """
         op = self._op(kind, inputs, version, options)
         shapes = _shapes(shape) or infer_shapes(kind, op.inputs, op.options)

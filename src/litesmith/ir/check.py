@@ -56,7 +56,9 @@ def _shapes(model: Model) -> Iterator[str]:
 
 
 def _each_tensor(problem: Callable[[Tensor], str]) -> Callable[[Model], Iterator[str]]:
-    """A rule for single tensors, by what says the problem of one; "" where there is none."""
+    """Makes a rule for single tensors from a function that names the problem of one, or returns
+    "".
+    """
 
     def rule(model: Model) -> Iterator[str]:
         for tensor in (t for graph in model.graphs for t in graph.tensors):
@@ -92,7 +94,9 @@ def _constant_problem(tensor: Tensor) -> str:
 
 
 def _quant_problem(tensor: Tensor) -> str:
-    """What the runtime's loader would refuse in a tensor's scales."""
+    """The problem for which the runtime's loader would refuse a tensor's scales; "" where there is
+    none.
+    """
     quant = tensor.quant
     if quant is None:
         return ""
@@ -138,7 +142,7 @@ def _listed(model: Model) -> Iterator[str]:
 
 
 def _order(model: Model) -> Iterator[str]:
-    """Ops run in the order they stand: each value is written once, and before it is read."""
+    """Ops run in the order of the list: each value is written once, and before it is read."""
     for graph in model.graphs:
         ready = {t for t in graph.tensors if _is_given(t)} | set(graph.inputs) | _scratch(graph)
         for index, op in enumerate(graph.ops):
@@ -162,7 +166,9 @@ def _order(model: Model) -> Iterator[str]:
 
 
 def _scratch(graph: Graph) -> set[Tensor]:
-    """What custom ops alone use, and no op writes: room to work in, as Vela's ops are given."""
+    """Tensors that only custom ops use and no op writes: scratch memory, which Vela's ops have, for
+    example.
+    """
     made = {tensor for op in graph.ops for tensor in op.outputs}
     read = {t for op in graph.ops if not op.is_custom for t in op.inputs if t is not None}
     return {
@@ -171,8 +177,9 @@ def _scratch(graph: Graph) -> set[Tensor]:
 
 
 def _is_given(tensor: Tensor) -> bool:
-    """True for a tensor that no op has to write: a constant here or in another file, a state, or a
-    tensor without elements."""
+    """True for a tensor that no op needs to write: a constant here or in another file, a state, or
+    a tensor without elements.
+    """
     return (
         tensor.is_const
         or tensor.variable
@@ -230,14 +237,16 @@ def _arity(model: Model) -> Iterator[str]:
 
 
 def _weights(model: Model) -> Iterator[str]:
-    """Some kernels of the runtime read a bias without a look at its length."""
+    """Some kernels of the runtime read a bias without checking its length."""
     for _, index, op in model.ops():
         if why := _weight_problem(op):
             yield phrase("op {index} ({label}): {why}", index, op.label, why)
 
 
 def _weight_problem(op: Op) -> str:
-    """What no kernel accepts of a constant weight and its bias; "" where there is nothing."""
+    """The problem for which every kernel refuses a constant weight and its bias; "" where there is
+    none.
+    """
     row = OPS[op.kind]
     weight = None if row.rank is None or row.weight is None else op.inputs[row.weight]
     if weight is None or row.axis is None or not weight.is_const:
@@ -252,7 +261,9 @@ def _weight_problem(op: Op) -> str:
 
 
 def _calls(model: Model) -> Iterator[str]:
-    """Control flow refers to graphs that exist and never, through others, to itself."""
+    """Control flow refers to graphs that exist, and no graph calls itself, directly or through
+    others.
+    """
     count = len(model.graphs)
     callees: list[set[int]] = []
     for graph in model.graphs:
@@ -275,7 +286,9 @@ def _calls(model: Model) -> Iterator[str]:
 
 
 def _a_loop(callees: list[set[int]]) -> int | None:
-    """A graph that can reach itself: peel off graphs that call nothing until loops are left."""
+    """A graph that can reach itself: graphs that call nothing are removed until only loops are
+    left.
+    """
     callers: dict[int, list[int]] = defaultdict(list)
     for caller, targets in enumerate(callees):
         for target in targets:

@@ -14,8 +14,8 @@ Array = NDArray[Any]
 class DType(NamedTuple):
     """One element type. `storage` is the numpy type of `Tensor.data`.
 
-    A packed type stores several elements in a byte, lowest bits first, and its data is a flat
-    uint8 array; so is that of a type whose elements have no fixed size (bits = 0).
+    The data of a packed type is a flat uint8 array with several elements in a byte, lowest bits
+    first. A type whose elements have no fixed size (bits = 0) also has a flat uint8 array.
     """
 
     name: str
@@ -30,7 +30,7 @@ class DType(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """True where numpy can hold the elements as they are, in the tensor's shape."""
+        """True where numpy can hold single elements, in the tensor's shape."""
         return self.bits >= 8
 
 
@@ -64,7 +64,7 @@ DTYPES = {row.name: row for row in _ROWS}
 
 
 def stored_bytes(dtype: str, elements: int) -> int:
-    """Bytes that a number of elements takes in a file; 0 for a type without a fixed size."""
+    """The bytes of this many elements in a file; 0 for a type without a fixed size."""
     return (elements * DTYPES[dtype].bits + 7) // 8
 
 
@@ -101,7 +101,7 @@ def pack_strings(texts: list[bytes]) -> Array:
 
 
 def string_ends(raw: Array) -> Array:
-    """Where each string ends, behind where the first one starts: bytes -> shape (count + 1,).
+    """The start of the first string, then the end of each string: bytes -> shape (count + 1,).
 
     Raises ValueError where the numbers do not fit the bytes.
     """

@@ -1,4 +1,4 @@
-"""Multiply-accumulates of one call, from the shapes of its tensors; 0 for senseless shapes."""
+"""Multiply-accumulates of one call, from the shapes of its tensors; 0 for impossible shapes."""
 
 from math import prod
 
@@ -6,7 +6,7 @@ from litesmith.ir.types import Op, Tensor
 
 
 def conv(op: Op) -> int:
-    """CONV_2D and FULLY_CONNECTED: each output value is one row of the weight, channels last."""
+    """CONV_2D and FULLY_CONNECTED: each output value costs one row of the weight."""
     weight = _tensor(op, 1)
     if weight is None or not op.outputs or not weight.shape or weight.shape[0] < 1:
         return 0
@@ -14,7 +14,7 @@ def conv(op: Op) -> int:
 
 
 def depthwise_conv(op: Op) -> int:
-    """Each output value is one window of one channel."""
+    """Each output value costs one window of one channel."""
     weight = _tensor(op, 1)
     if weight is None or not op.outputs or len(weight.shape) != 4:
         return 0
@@ -22,7 +22,9 @@ def depthwise_conv(op: Op) -> int:
 
 
 def conv_3d(op: Op) -> int:
-    """Weights (depth, height, width, in, out): each output value is one of the last axis."""
+    """Weights (depth, height, width, in, out): each output value costs the weights of one output
+    channel.
+    """
     weight = _tensor(op, 1)
     if weight is None or not op.outputs or len(weight.shape) != 5 or weight.shape[4] < 1:
         return 0
@@ -30,7 +32,7 @@ def conv_3d(op: Op) -> int:
 
 
 def transpose_conv(op: Op) -> int:
-    """Each input value meets every weight of its channel, its last axis but one where 3-D."""
+    """Each input value is multiplied with every weight of its channel."""
     weight, data = _tensor(op, 1), _tensor(op, 2)
     if weight is None or data is None or len(weight.shape) < 4:
         return 0
@@ -39,7 +41,7 @@ def transpose_conv(op: Op) -> int:
 
 
 def batch_matmul(op: Op) -> int:
-    """Output values times the length of the dimension that is summed over."""
+    """The output values times the length of the summed dimension."""
     data = _tensor(op, 0)
     if data is None or not op.outputs or len(data.shape) < 2:
         return 0
@@ -48,7 +50,7 @@ def batch_matmul(op: Op) -> int:
 
 
 def recurrent(op: Op) -> int:
-    """Every matrix among the inputs, once for each row of the data."""
+    """The sizes of all matrices among the inputs, once for each row of the data."""
     data = _tensor(op, 0)
     if data is None or not data.shape or data.shape[-1] < 1:
         return 0

@@ -14,7 +14,7 @@ class Reads(NamedTuple):
     leaving: frozenset[Tensor]
 
     def only_reader(self, tensor: Tensor) -> Op | None:
-        """The one op that reads the tensor, where it has no other use."""
+        """The only op that reads the tensor; None where the tensor has other uses."""
         readers = self.readers.get(tensor, [])
         return readers[0] if len(readers) == 1 and tensor not in self.leaving else None
 

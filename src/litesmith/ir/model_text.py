@@ -1,4 +1,4 @@
-"""Models as text: one line an op, for people, for tests and for comparing two models."""
+"""Models as text: one line per op, for people, for tests and for comparing two models."""
 
 from collections.abc import Iterator
 
@@ -8,8 +8,9 @@ from litesmith.units import plain
 
 
 class OpName(str):
-    """An op as reports name it: its kind, the name of its first output, and the name of one of its
-    constants where that alone is meant."""
+    """An op as reports name it: its kind, the name of its first output, and the name of a constant
+    where only that constant is meant.
+    """
 
     __slots__ = ("constant", "kind", "output")
     kind: str
@@ -27,7 +28,9 @@ class OpName(str):
 
 
 def op_name(op: Op, constant: Tensor | None = None) -> OpName:
-    """The name of an op in sentences, which lists group by its kind; of one of its constants."""
+    """The name of an op, or of one of its constants, in sentences; lists group such names by
+    kind.
+    """
     output = plain(op.outputs[0].name) if op.outputs else None
     return OpName(op.label, output, "" if constant is None else plain(constant.name))
 
@@ -60,7 +63,7 @@ def op_text(op: Op) -> str:
 
 
 def lines(model: Model) -> Iterator[str]:
-    """The whole model as text, one line a graph and an op."""
+    """The whole model as text, one line per graph and op."""
     for number, graph in enumerate(model.graphs):
         inputs = ", ".join(f"{plain(t.name)} {type_text(t)}" for t in graph.inputs)
         outputs = ", ".join(plain(t.name) for t in graph.outputs)

@@ -116,17 +116,17 @@ class Row(NamedTuple):
 
     @property
     def is_full(self) -> bool:
-        """False for a bare row, which says nothing of the inputs."""
+        """False for a bare row, which does not describe the inputs."""
         return self.inputs != "*"
 
     @property
     def moves_data(self) -> bool:
-        """True where the op gives the values of its data, only in other places."""
+        """True where the outputs are values of the data in other places."""
         return self.reshapes or self.pads or self.transposes
 
     @property
     def is_dense(self) -> bool:
-        """True for a layer that is one product of matrices."""
+        """True for a layer that is a single matrix product."""
         return self.is_layer and not self.has_window
 
     @property
@@ -141,7 +141,7 @@ class Row(NamedTuple):
 
     @property
     def channel_axes(self) -> tuple[int, ...]:
-        """The axes of the weight that are channels, of the output first; () where none is known."""
+        """The weight's axes of channels, the output's first; () where none is known."""
         if self.axis is None or not (self.is_depthwise or self.mixes_channels):
             return ()
         return (self.axis,) if self.depth is None else (self.axis, self.depth)

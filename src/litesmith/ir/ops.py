@@ -1,9 +1,9 @@
-"""The op table: what each operator means to the rest of Litesmith, one row a kind.
+"""The op table: the meaning of each operator for the rest of Litesmith, one row per kind.
 
-Every builtin of the format has a row. A full row says what the inputs are for, how the scale of
-the output is chosen, how much work a call is, which shape comes out, and in its traits what the op
-is: steps ask for a trait, not for a name. A bare row keeps the op intact through reading, editing
-and writing.
+Every builtin of the format has a row. A full row tells the purpose of each input, how the scale of
+the output is chosen, how much work a call is, the shape of the output, and in its traits the nature
+of the op: steps ask for a trait, not for a name. A bare row suffices to read, edit and write the op
+unchanged.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -47,7 +47,7 @@ def is_repeatable(op: Op) -> bool:
 
 
 def op_macs(op: Op) -> int:
-    """Multiply-accumulates of one call; 0 for what only moves or compares values."""
+    """Multiply-accumulates of one call; 0 for ops that only move or compare values."""
     count = OPS[op.kind].macs
     return count(op) if count is not None else 0
 
@@ -64,7 +64,9 @@ def options_or_defaults(kind: str, options: Record | None) -> Record:
 def infer_shapes(
     kind: str, inputs: Sequence[Tensor | None], options: Record | None
 ) -> Shapes | None:
-    """Output shapes by the op's rule; None where the op has no rule, or only a run could tell."""
+    """Output shapes by the op's rule; None where the op has no rule, or the shapes depend on
+    computed values.
+    """
     rule = OPS[kind].shape
     return rule(inputs, options_or_defaults(kind, options)) if rule else None
 
@@ -102,7 +104,7 @@ def _data_dtype(kind: str, inputs: Sequence[Tensor | None]) -> str:
     return "float32"
 
 
-# Sizes that only a run decides: where the file's shapes are a guess, not a promise.
+# Sizes that only a run decides: there, the shapes in the file are guesses.
 
 
 def has_computed_settings(op: Op) -> bool:
@@ -132,8 +134,9 @@ def late_tensors(graph: Graph) -> set[Tensor]:
 
 
 def counting_inputs(graph: Graph) -> set[Tensor]:
-    """Inputs of real numbers that stand for whole ones, such as numbers of words: all that reads
-    them makes integers of them first."""
+    """Float inputs that hold whole numbers, such as token ids: every op that reads them first
+    converts them to integers.
+    """
     counting: set[Tensor] = set()
     otherwise: set[Tensor | None] = set(graph.outputs)
     for op in reversed(graph.ops):

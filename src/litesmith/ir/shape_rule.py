@@ -1,7 +1,7 @@
 """The parts of shape rules: careful access to the inputs of a call.
 
-Every function here raises ValueError where an input is missing, computed or senseless; `shape_rule`
-turns the error into None.
+Every function here raises ValueError where an input is missing, computed or impossible;
+`shape_rule` turns the error into None.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ _LIMIT = 2**31  # the format stores a dimension as int32
 
 
 def shape_rule(compute: Callable[[Inputs, Record], Shapes]) -> ShapeRule:
-    """A shape rule, made of a function that raises ValueError where the shape is not known."""
+    """Makes a shape rule from a function that raises ValueError where the shape is not known."""
 
     @wraps(compute)
     def rule(inputs: Inputs, options: Record) -> Shapes | None:
@@ -69,7 +69,7 @@ def integer_at(inputs: Inputs, place: int) -> int:
 
 
 def from_front(axis: int, rank: int) -> int:
-    """An axis, perhaps counted from the end, counted from the front."""
+    """An axis counted from the front; a negative one is given from the end."""
     if not -rank <= axis < rank:
         raise ValueError(phrase("axis {axis} of {rank} dimensions", axis, rank))
     return axis % rank

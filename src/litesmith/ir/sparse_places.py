@@ -1,7 +1,7 @@
-"""Constants that are stored without their zeros: whether what tells their places fits their shape.
+"""Constants stored without their zeros: whether the encoded places fit the shape.
 
-The runtime trusts it (LiteRT tflite/kernels/internal/utils/sparsity_format_converter.cc): where it
-does not fit, memory of others is written.
+The runtime does not check (LiteRT tflite/kernels/internal/utils/sparsity_format_converter.cc):
+places that do not fit make it write into foreign memory.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ def _fits(tensor: Tensor, form: Record) -> bool:
     sizes = _sizes(tensor.shape, form)
     if not isinstance(levels, tuple) or sizes is None or len(levels) != len(sizes):
         return False
-    count = 1  # of what the levels so far lead to
+    count = 1  # of the branches after the levels so far
     for level, size in zip(levels, sizes, strict=True):
         assert isinstance(level, Record)
         if level["format"] == "DENSE":
@@ -41,8 +41,9 @@ def _fits(tensor: Tensor, form: Record) -> bool:
 
 
 def _sizes(shape: tuple[int, ...], form: Record) -> tuple[int, ...] | None:
-    """How many places each level has, in the order of the levels; None where that makes no sense:
-    the dimensions in any order, then the blocks that some of them are cut into."""
+    """The number of places on each level, in order: the dimensions in any order, then the blocks
+    into which some of them are cut. None where the order is invalid.
+    """
     order, blocks = form.integers("traversal_order"), form.integers("block_map")
     rank, levels = len(shape), form["dim_metadata"]
     if sorted(order) != [*range(rank + len(blocks))] or not isinstance(levels, tuple):

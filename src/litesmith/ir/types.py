@@ -15,7 +15,7 @@ from litesmith.errors import BadModel
 from litesmith.ir.dtype import DTYPES, Array, stored_bytes, unpack, unpack_strings
 from litesmith.phrases import phrase
 
-# What a field of a record can hold. An enum is its name, or its number where the name is not known.
+# The value of a field. An enum is given by its name, or by its number where the name is not known.
 Value: TypeAlias = "bool | int | float | str | bytes | Array | Record | tuple[Value, ...] | None"
 Fields = Mapping[str, Value]
 
@@ -125,7 +125,7 @@ class Block:
 
     scales: Tensor
     zero_points: Tensor | None
-    rest: Record  # the details table as read; its tensor indices are replaced on writing
+    rest: Record  # the details table as read; tensor indices in it are replaced on writing
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -148,7 +148,7 @@ class Quant:
 
     @staticmethod
     def of(scale: float | Array, zero_point: int | Array = 0, axis: int = 0) -> Quant:
-        """From numbers or arrays; a single zero point serves every scale."""
+        """Makes a `Quant` from numbers or arrays; a single zero point serves every scale."""
         scales = np.atleast_1d(np.asarray(scale, np.float32))
         points = np.broadcast_to(np.asarray(zero_point, np.int64), scales.shape)
         return Quant(scales, points, axis)
@@ -162,13 +162,12 @@ class Quant:
 class Tensor:
     """A value in a graph. Compared by identity: two tensors may have the same name.
 
-    >>> tensor = litesmith.load("model.tflite").main.inputs[0]
-    >>> tensor.name, tensor.dtype, tensor.shape
-    ('image', 'float32', (1, 8, 8, 1))
+    >>> tensor = litesmith.load("model.tflite").main.inputs[0] >>> tensor.name, tensor.dtype,
+    tensor.shape ('image', 'float32', (1, 8, 8, 1))
 
-    `data` is None for what is computed; for a constant it is a read-only view: in the tensor's
-    shape where the type is plain, flat bytes where it is packed or text, flat elements where it
-    is sparse. `dynamic` is the shape with −1 for each free dimension, where the file has it.
+    `data` is None for a computed tensor; for a constant it is a read-only view: in the tensor's
+    shape where the type is plain, flat bytes where it is packed or text, flat elements where it is
+    sparse. `dynamic` is the shape with −1 for each free dimension, where the file has it.
     """
 
     name: str
@@ -194,7 +193,7 @@ class Tensor:
 
     @property
     def nbytes(self) -> int:
-        """Bytes in memory: those of the constant as stored, else what the shape needs."""
+        """Bytes in memory: those of the stored constant, otherwise those that the shape needs."""
         return (
             self.data.nbytes if self.data is not None else stored_bytes(self.dtype, self.elements)
         )
@@ -289,11 +288,12 @@ class Model:
     signatures: tuple[Signature, ...] = ()
     metadata: tuple[tuple[str, Array], ...] = ()
     description: str = ""
-    attached: bytes = b""  # what stands behind the model: mostly a zip archive of label files
+    attached: bytes = b""  # bytes behind the model: mostly a zip archive of label files
     spare: tuple[Array, ...] = ()  # buffers with content that nothing refers to
     rest: Fields = field(default_factory=none_set)
-    lost: tuple[str, ...] = ()  # fields newer than our schema: readable around, not copyable
-    mended: tuple[str, ...] = ()  # tensors whose only axis the file numbers wrongly
+    # fields newer than our schema: reading skips them, copying is impossible
+    lost: tuple[str, ...] = ()
+    mended: tuple[str, ...] = ()  # tensors for whose single axis the file has a wrong number
 
     @property
     def main(self) -> Graph:
@@ -314,13 +314,13 @@ def constant_numbers(tensor: Tensor | None) -> Array | None:
 
 
 def frozen(array: Array) -> Array:
-    """The array, which nobody can write to any more: what a constant holds."""
+    """The same array, made read-only, for the data of a constant."""
     array.setflags(write=False)
     return array
 
 
 def memory_place(array: Array) -> tuple[int, int]:
-    """Where an array lies and how long it is: equal for views on the same bytes."""
+    """The address and size of an array: equal for views on the same bytes."""
     return array.__array_interface__["data"][0], array.nbytes
 
 

@@ -1,9 +1,9 @@
 """Which integer kernels the stock runtime has: the column `versions` of the op table, by kind.
 
-All of them were seen to give the right numbers in LiteRT 2.3.0, and `tests/test_kernels.py` sees it
-again. What runs without a word and is wrong is left out: PRELU, the comparisons and rough tables
-(RSQRT) in int16, NEG, SCATTER_ND and WHERE, which know no zero point. The numbers are those of
-LiteRT's tools/versioning/op_version.cc, 1 where it tells no versions apart.
+Each of them gave the right numbers in LiteRT 2.3.0, which `tests/test_kernels.py` repeats. Kernels
+that run without an error and are wrong are left out: PRELU, the comparisons and rough tables
+(RSQRT) in int16; NEG, SCATTER_ND and WHERE, which ignore the zero point. The numbers are those of
+LiteRT's tools/versioning/op_version.cc, or 1 where it has no versions.
 """
 
 from collections.abc import Mapping

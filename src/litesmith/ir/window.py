@@ -1,6 +1,6 @@
 """The geometry of sliding windows and strided slices, shared by shape rules and kernels.
 
-Every function here raises ValueError on numbers that make no sense.
+Every function here raises ValueError for impossible numbers.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from litesmith.phrases import phrase
 
 
 class NoWindow(ValueError):
-    """Not a single window fits, as where a dimension is free and built as 1."""
+    """No window fits, for example where a free dimension was built as 1."""
 
 
 class Slide(NamedTuple):
@@ -28,7 +28,7 @@ class Slide(NamedTuple):
 
 
 def slides(options: Record, windows: Sequence[int], axes: str = "hw") -> tuple[Slide, ...]:
-    """The slide along each axis by the stride and dilation options, where there are such."""
+    """The slide along each axis, from the stride and dilation options if the op has them."""
     found: list[Slide] = []
     for axis, window in zip(axes, windows, strict=True):
         factor = f"dilation_{axis}_factor"
@@ -45,7 +45,7 @@ def slides(options: Record, windows: Sequence[int], axes: str = "hw") -> tuple[S
 
 
 def slid_size(padding: str, size: int, slide: Slide) -> int:
-    """How many windows fit along a dimension."""
+    """The number of windows that fit along a dimension."""
     needed = 1 if padding == "SAME" else slide.reach
     fits = (size + slide.stride - needed) // slide.stride
     if fits < 1:
@@ -74,7 +74,7 @@ def strided_picks(
     strides: Sequence[int],
     options: Record,
 ) -> tuple[Pick, ...]:
-    """What STRIDED_SLICE keeps of an array of that shape."""
+    """The places that STRIDED_SLICE keeps of an array of this shape."""
     if not len(begin) == len(end) == len(strides) <= 31:
         raise ValueError(
             phrase(
@@ -113,7 +113,7 @@ class _Masks(NamedTuple):
     shrink_axis: int
 
     def taken_after(self, place: int, count: int) -> int:
-        """How many later entries use up a dimension each."""
+        """The number of later entries that use up a dimension each."""
         later = range(place + 1, count)
         if any(_is_set(self.ellipsis, other) for other in later):
             raise ValueError(phrase("more than one ellipsis"))

@@ -15,11 +15,11 @@ offline_plan.py   the plan as metadata of a file
 op_order.py       the order of ops with the lowest peak
 overlap.py        how far below its input a layer's output must start to share its memory
 plan_file.py      a model ordered, planned, proven and written with its plan
-plan_proof.py     a plan proven: followed op by op in memory that is poisoned in between
+plan_proof.py     a plan proven: run op by op in memory that is poisoned between ops
 structures.py     the interpreter's structures and their sizes on 32 and 64 bits
 tight_plan.py     plans with less memory, and the proof that no two values clash
 
-Nothing here needs the wheel. Figures are computed from the structures and the kernels' requests;
+Nothing here needs the wheel. Sizes are computed from the structures and the kernels' requests;
 `run/accelerators/tflite_micro.py` runs the real interpreter, and the tests compare the two. A plan
 is proven before it is written, since stock TensorFlow Lite Micro checks nothing.
 """

@@ -28,7 +28,7 @@ _TYPES = ("float32", "int8", "int16")  # that the kernels slice, pad and join
 class Reading(NamedTuple):
     """How an op reads the rows of an input.
 
-    rows     those that some rows of the output need, beyond the input's edges too
+    rows     gives the input rows that some output rows need, also beyond the input's edges
     columns  padding before and after the columns
     """
 
@@ -48,8 +48,9 @@ class Region:
 
 
 def list_regions(graph: Graph, peak: int, most: int) -> Iterator[Region]:
-    """The regions with the op of this number that end in something to be cut, the shortest first;
-    none has more ops than this."""
+    """The regions that contain the op `peak` and end in an output that can be cut, the shortest
+    first; a region has at most `most` ops.
+    """
     readers = consumers(graph)
     for length in range(2, most + 1):
         for first in range(max(0, peak - length + 1), min(peak + 1, len(graph.ops) - length + 1)):
@@ -122,7 +123,7 @@ class _Band:
         options = op.options
         if op.kind in _WINDOWS:
             options = options_or_defaults(op.kind, op.options).set(padding="VALID")
-        if op.kind == "PAD":  # what it adds was added to what it reads
+        if op.kind == "PAD":  # the padding was added to the rows it reads
             return inputs[0] or made
         self.ops.append(replace(op, inputs=tuple(inputs), outputs=(made,), options=options))
         return made

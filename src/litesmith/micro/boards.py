@@ -29,7 +29,8 @@ class Board(NamedTuple):
 
 class Room(NamedTuple):
     """What a model may take: bytes of RAM for the arena, bytes of flash for model and kernels; None
-    where there is as much as it likes."""
+    for no limit.
+    """
 
     ram: int | None
     flash: int | None
@@ -80,7 +81,7 @@ def find_board(name: str) -> Board:
 
 
 def find_room(fits: str | None, ram: int | str | None, flash: int | str | None) -> Room | None:
-    """The room of a board, or the given sizes; None where nothing was asked for."""
+    """The room of a board, or the given sizes; None where no limit was given."""
     if fits is None and ram is None and flash is None:
         return None
     board = None if fits is None else find_board(fits)

@@ -56,14 +56,14 @@ _TAKEN = re.compile(
 
 
 def c_name(stem: str) -> str:
-    """A name that C takes, made of a file's."""
+    """A valid C name from the stem of a file."""
     name = re.sub(r"\W", "_", stem, flags=re.ASCII)
     is_free = name and not name[0].isdigit() and not _TAKEN.fullmatch(name)
     return name if is_free else f"model_{name}"
 
 
 def resolver_methods(model: Model) -> list[str]:
-    """The methods that register the ops of a model, each once, in the order of the alphabet."""
+    """The methods that register the ops of a model, each once, in alphabetical order."""
     found: set[str] = set()
     for _, _, op in model.ops():
         if op.is_custom:
@@ -127,7 +127,7 @@ def array_pieces(name: str, content: bytes) -> Iterator[bytes]:
 
 
 def resolver_text(name: str, methods: list[str]) -> str:
-    """A header that registers the model's ops and no others, so that no other is linked."""
+    """A header that registers only the model's ops, so that no other kernel is linked."""
     guard = f"{name.upper()}_OPS_H_"
     calls = " ||\n         ".join(f"resolver.{method}() != kTfLiteOk" for method in methods)
     return f"""\

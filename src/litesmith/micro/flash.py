@@ -1,9 +1,9 @@
-"""Flash: the model, the interpreter and the kernels that the model uses. Estimated.
+"""The flash of a model, of the interpreter, and of the kernels that the model uses, estimated.
 
 Bytes of code are those of TensorFlow Lite Micro's reference kernels (commit 90b983c of August
-2026), compiled by clang 22 for a Cortex-M4 with -Os and without error texts, an object file each.
-A linker drops functions that are not called and a vendor's kernels are larger, so the sum is an
-estimate; what a file of the standard library adds is left out.
+2026), compiled by clang 22 for a Cortex-M4 with -Os and without error texts, an object file each. A
+linker drops functions that are not called and a vendor's kernels are larger, so the sum is an
+estimate; code of the standard library is left out.
 """
 
 from collections.abc import Mapping

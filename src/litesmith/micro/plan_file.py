@@ -27,7 +27,7 @@ class PlannedModel:
     bytes  the bytes with this plan, including the scratch that the interpreter adds
     bound  the bytes live at one tick in this order: no plan without overlaps is smaller
     is_reorderedTrue where the ops are in another order
-    overlapthe kernels whose habits the plan relies on; "none" for any
+    overlapthe kernels whose order of reading and writing the plan relies on; "none" for any
     """
 
     model: Model
@@ -39,7 +39,9 @@ class PlannedModel:
 
 
 def plan_model(model: Model, overlap: str = "none") -> PlannedModel:
-    """The model in its best order, with a proven plan where that takes less than stock's own."""
+    """The model in its best order, with a proven plan where that takes less than the interpreter's
+    own.
+    """
     if overlap not in OVERLAPS:
         raise BadInput("overlap {what!r}: there is {known}", overlap, ", ".join(OVERLAPS))
     given = drop_plan(model)
@@ -83,8 +85,9 @@ def prove(plan: MemoryPlan, shared: Shared) -> None:
 
 
 def check_file(model: Model) -> None:
-    """Raises where a plan in the file would let values destroy each other: stock TensorFlow Lite
-    Micro checks nothing of it."""
+    """Raises where a plan in the file would let values destroy each other: TensorFlow Lite Micro
+    itself does not check.
+    """
     offsets = read_offsets(model)
     if offsets is None:
         return

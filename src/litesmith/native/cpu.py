@@ -1,11 +1,13 @@
-"""What the machine's processor can do, as far as the kernels differ by it."""
+"""The features of the machine's processor that kernels depend on."""
 
 from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
 class Cpu:
-    """How kernels are cut: which instruction multiplies pairs, and how large a tile of sums is."""
+    """The shape of kernels: the instruction that multiplies pairs, and the size of a tile of
+    sums.
+    """
 
     pairs: str  # the feature whose multiply-and-add-pairs is used; "" for plain products
     rows: int  # rows and vectors of 16 lanes that one tile of sums has
@@ -13,7 +15,7 @@ class Cpu:
     fours: str = ""  # the feature whose multiply-and-add-four-bytes is used; "" for pairs
 
 
-# From the best down. A tile's sums, and what they are made from, must fit into the registers.
+# From the best down. A tile's sums and their factors must fit into the registers.
 _KINDS = (
     Cpu("avx512bw", 6, 4),  # 32 registers of 16 lanes
     Cpu("avx2", 3, 2),  # 16 of 8

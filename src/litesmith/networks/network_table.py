@@ -1,6 +1,6 @@
-"""The networks of the catalogue: one row each, with what was published of it.
+"""The networks of the catalogue: one row each, with the published figures.
 
-A new one is a function in `architectures.py`, and a row here.
+A new network is a function in `architectures.py` and a row here.
 """
 
 from collections.abc import Callable
@@ -21,17 +21,18 @@ class Row(NamedTuple):
 
     name        as users type it
     title       what it is, in a few words
-    make        its layers from the input to what the classifier reads
-    published   sizes that were trained, the usual one first
-    data        what they were trained on; accuracies are shares of its test images or words
-    source      who printed that
-    width, resolution, classes   where the user gives none
-    stride      input pixels to a feature, which is the least resolution
-    shape       of an input that has no resolution: height, width, channels
-    norm        the normalisation that the published weights want: a name of `--norm`, or words
+    make        its layers from the input to the features that the classifier reads
+    published   the published sizes, the usual one first
+    data        the data that they were trained on; accuracies are shares of its test images or
+                words
+    source      the source of the published figures
+    width, resolution, classes   the defaults
+    stride      the input pixels per feature, which is also the least resolution
+    shape       the input's height, width and channels where it has no resolution
+    norm        the normalisation for the published weights: a name of `--norm`, or words
     scaling     the mean and the deviation of pixels that the words stand for
-    style       padding and end of the graph, see `Net`, where no weights decide it
-    epsilon     of batch normalization in torchvision, whose files do not hold it
+    style       padding and end of the graph (see `Net`), unless weights decide them
+    epsilon     the epsilon of batch normalization in torchvision, whose files lack it
     """
 
     name: str
@@ -266,5 +267,5 @@ MEMBERS = {row.name: row for row in ROWS}
 
 
 def families() -> tuple[Row, ...]:
-    """Every network, at any size."""
+    """Every network, without a size."""
     return ROWS

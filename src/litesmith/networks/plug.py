@@ -1,4 +1,4 @@
-"""What this room offers the rest of the package, which finds it by `litesmith.plugins`."""
+"""The interface of this room for the rest of the package, found by `litesmith.plugins`."""
 
 from litesmith import networks
 from litesmith.known_networks import CatalogueRoom

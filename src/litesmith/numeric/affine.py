@@ -15,15 +15,17 @@ from litesmith.phrases import phrase
 
 Float64s = NDArray[np.float64]
 
-# A smaller scale stands for nothing that a model computes, and products of two such leave float32.
+# The smallest scale: no model needs a smaller one, and a product of two smaller ones would
+# underflow float32.
 _LEAST_SCALE = 2.0**-40
 
 
 def scale_of(low: float, high: float, dtype: str) -> tuple[np.float32, int]:
-    """The scale and zero point that spread an integer type over a range, which is made to hold 0.
+    """The scale and zero point that spread an integer type over a range, which is first extended to
+    contain 0.
 
-    Zero is stored exactly. int16 is always symmetric: its kernels take no zero point. A range of
-    nothing is taken for 0 to 1, so that what is computed from it has a scale of common size.
+    Zero is stored exactly. int16 is always symmetric: its kernels take no zero point. An empty
+    range counts as 0 to 1, so that tensors computed from it have a scale of ordinary size.
     """
     if not (isfinite(low) and isfinite(high) and low <= high):
         raise ValueError(phrase("a range from {low} to {high} has no scale", low, high))
@@ -52,7 +54,9 @@ def largest_code(bits: int) -> int:
 
 
 def ends_of(codes: Array, bits: int) -> Ends:
-    """The codes that a stored weight may go on having: also the smallest, where it has that."""
+    """The range of codes that a stored weight may have: it includes the smallest code only where
+    the weight already has it.
+    """
     most = largest_code(bits)
     return min(-most, int(codes.min(initial=0))), most
 
@@ -77,7 +81,7 @@ def rows_of(weights: Array, axis: int) -> Array:
 
 
 def from_rows(rows: Array, shape: tuple[int, ...], axis: int) -> Array:
-    """The inverse of `rows_of`: the weights in their own shape again, contiguous."""
+    """The inverse of `rows_of`: the weights in their original shape, contiguous."""
     moved = (shape[axis], *shape[:axis], *shape[axis + 1 :])
     return np.ascontiguousarray(np.moveaxis(rows.reshape(moved), 0, axis))
 
@@ -87,8 +91,8 @@ def keep_bias_inside(
 ) -> Float64s:
     """The weight scales, raised where the bias, whose scale they decide, would leave int32.
 
-    So it is with channels that batch normalization or pruning left with next to no weights and a
-    bias: one scale for all weights is raised to what the largest bias needs.
+    This happens in channels that batch normalization or pruning left with a bias and almost no
+    weights. A single scale for all weights is raised to what the largest bias needs.
     """
     needed = np.abs(bias.reshape(-1).astype(np.float64)) / (float(input_scale) * most)
     if scales.size == 1:
@@ -99,7 +103,7 @@ def keep_bias_inside(
 def quantize(
     real: Array, dtype: str, scale: Array | float, zero_point: Array | int = 0, axis: int = 0
 ) -> Array:
-    """Stored integers of real numbers: rounded to nearest, halves to even, kept inside the type."""
+    """Stored integers of real numbers: rounded to nearest, halves to even, clipped to the type."""
     span = np.iinfo(dtype)
     scales = along(np.asarray(scale, np.float64), real.ndim, axis)
     points = along(np.asarray(zero_point, np.int64), real.ndim, axis)
@@ -118,8 +122,9 @@ def dequantize(
 def weight_codes(
     weights: Array, scales: Array, axis: int, bits: int, ends: Ends | None = None
 ) -> NDArray[np.int8]:
-    """Nearest codes of weights, one element each: from −largest_code to largest_code, unless they
-    may have others."""
+    """The nearest codes of weights, one byte each: from −largest_code to largest_code, unless
+    `ends` allows others.
+    """
     most = largest_code(bits)
     codes = weights / along(scales.astype(np.float64), weights.ndim, axis)
     np.rint(codes, out=codes)

@@ -1,6 +1,6 @@
-"""What kernels share: which element types they take, and the activations fused into them.
+"""What kernels share: the element types that they take, and the activations fused into them.
 
-A kernel raises ValueError on everything it cannot compute exactly as the runtime does.
+A kernel raises ValueError for everything that it cannot compute exactly as the runtime does.
 """
 
 import os
@@ -26,7 +26,7 @@ def along(values: Array, rank: int, axis: int) -> Array:
 Result = Array | tuple[Array, ...]
 Kernel = Callable[..., Result]
 
-# Smaller integers mostly stand for real numbers by a scale, which a kernel is not told.
+# Smaller integers mostly stand for real numbers by a scale, which kernels do not receive.
 NUMBERS = "float32 int32 int64"
 
 _MOST_ELEMENTS = 2**30
@@ -40,7 +40,7 @@ ACTIVATIONS: dict[str, tuple[float, float]] = {
 
 
 def demand(dtypes: str, *arrays: Array) -> None:
-    """Refuses arrays of other types than those named, and of types that differ."""
+    """Refuses arrays of other types than these, and arrays of different types."""
     for array in arrays:
         if str(array.dtype) not in dtypes.split():
             raise ValueError(
@@ -64,7 +64,7 @@ def integer(array: Array) -> int:
 
 
 def within(places: Array, size: int) -> Array:
-    """Indices as int64; refuses those outside, as the runtime does, the negative among them."""
+    """Indices as int64; refuses indices outside, negative ones included, as the runtime does."""
     if places.dtype.kind not in "iu":
         raise ValueError(phrase("indices of {dtype}", places.dtype))
     if places.size and (int(places.min()) < 0 or int(places.max()) >= size):
@@ -75,7 +75,7 @@ def within(places: Array, size: int) -> Array:
 
 
 def refuse_excess(shape: Sequence[int]) -> None:
-    """Refuses an array that would only exhaust the memory: none of a file's own comes close."""
+    """Refuses an array that would only exhaust the memory: no real file has one of this size."""
     if prod(shape) > _MOST_ELEMENTS:
         raise ValueError(phrase("an array of shape {shape} is too large", tuple(shape)))
 
@@ -83,8 +83,8 @@ def refuse_excess(shape: Sequence[int]) -> None:
 def activate(options: Record, array: Array) -> Array:
     """The fused activation, where the op has one.
 
-    Kernels of the runtime that have one, even NONE, differ over infinite results: its own give the
-    largest finite number instead, those of XNNPACK do not.
+    Kernels with this option, even NONE, differ in infinite results: the runtime's own kernels give
+    the largest finite number instead, XNNPACK's do not.
     """
     name = "fused_activation_function"
     activation = options.word(name) if name in options else "NONE"
@@ -102,7 +102,7 @@ def activate(options: Record, array: Array) -> Array:
 
 
 def clamp(array: Array, low: float, high: float) -> Array:
-    """Values inside of an interval, in the same element type; not-a-number stays."""
+    """Values clipped to an interval, in the same element type; NaN stays."""
     if low > -np.inf:
         array = np.maximum(array, np.array(low, array.dtype))
     if high < np.inf:
@@ -111,9 +111,9 @@ def clamp(array: Array, low: float, high: float) -> Array:
 
 
 def array_on_disk(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
-    """An array in a file that nobody else sees, of which the system keeps in memory what it can."""
+    """An array in an anonymous temporary file, of which the system caches as much as fits."""
     with temporary_room(), tempfile.TemporaryFile(prefix="litesmith-") as file:
         size = prod(shape) * dtype.itemsize
-        if hasattr(os, "posix_fallocate"):  # a full disk is known now, not by a crash later
+        if hasattr(os, "posix_fallocate"):  # a full disk raises now and does not crash later
             os.posix_fallocate(file.fileno(), 0, size)
         return np.memmap(file, dtype, "w+", shape=tuple(shape))

@@ -42,7 +42,7 @@ def hard_swish(x: Array) -> Array:
 
 
 def maximum(x: Array, y: Array) -> Array:
-    # Written as the runtime compares, which decides what becomes of not-a-number.
+    # Written with the runtime's own comparison, which decides the result for NaN.
     return np.where(x > y, x, y)
 
 
@@ -81,7 +81,7 @@ def power(x: Array, y: Array) -> Array:
 
 
 def shift_right(x: Array, y: Array) -> Array:
-    """Shifts beyond the width stop at it; the sign is kept."""
+    """Arithmetic shift; shifts beyond the width count as the width."""
     return x >> np.clip(y, 0, 8 * x.itemsize - 1)
 
 
@@ -138,7 +138,7 @@ def select_v2(options: Record, condition: Array, x: Array, y: Array) -> Array:
 
 
 def cast(options: Record, x: Array) -> Array:
-    """Between plain types. Outside of an integer's range versions of the runtime differ."""
+    """Casts between plain types. Outside an integer's range, versions of the runtime differ."""
     target = np.dtype(options.word("out_data_type").lower())
     if target.kind not in "biufc" or x.dtype.kind not in "biufc":
         raise ValueError(phrase("a cast from {dtype} to {target}", x.dtype, target))
@@ -151,13 +151,15 @@ def cast(options: Record, x: Array) -> Array:
 
 
 def dequantize(options: Record, x: Array) -> Array:
-    """Half precision only: integers need the tensor's scale."""
+    """Half precision to float32; integers would need the tensor's scale."""
     demand("float16", x)
     return x.astype(np.float32)
 
 
 def fake_quant(options: Record, x: Array) -> Array:
-    """Rounding to the grid of a quantized tensor, with an interval nudged so that 0 is on it."""
+    """Rounds to the grid of a quantized tensor whose interval is nudged so that 0 is on the
+    grid.
+    """
     demand("float32", x)
     low, high = np.float32(options.number("min")), np.float32(options.number("max"))
     bits = options.integer("num_bits")

@@ -1,7 +1,7 @@
-"""The minimum cut of a network: which nodes lie on the far side of its narrowest place.
+"""The minimum cut of a network: the nodes on the far side of its narrowest place.
 
-Dinic's way: in each round every shortest path is filled, and no path of that length is left.
-Capacities are whole numbers, so that nothing is lost by rounding and every search ends.
+Dinic's algorithm: each round fills every shortest path, after which no path of that length is left.
+Capacities are integers, so that rounding loses nothing and every search ends.
 """
 
 from collections import deque
@@ -16,9 +16,9 @@ class FlowNetwork:
     """Nodes and directed edges; node 0 is the source, node 1 the sink."""
 
     def __init__(self) -> None:
-        self._edges: list[list[int]] = [[], []]  # of each node, by their number
+        self._edges: list[list[int]] = [[], []]  # the edges of each node, by number
         self._ends: list[int] = []
-        self._room: list[int] = []  # an edge and the way back lie side by side
+        self._room: list[int] = []  # an edge and its reverse are neighbours
 
     def node(self) -> int:
         """A new node."""
@@ -26,7 +26,7 @@ class FlowNetwork:
         return len(self._edges) - 1
 
     def join(self, start: int, end: int, capacity: int) -> None:
-        """An edge of this capacity; nothing flows back."""
+        """Adds an edge of this capacity, in one direction."""
         if capacity <= 0 or start == end:
             return
         for node, other, room in ((start, end, capacity), (end, start, 0)):
@@ -35,8 +35,9 @@ class FlowNetwork:
             self._room.append(room)
 
     def far_side(self) -> set[int]:
-        """The nodes that the source does not reach through a minimum cut; of several minimum cuts
-        the one that leaves most nodes there."""
+        """The nodes behind the minimum cut, seen from the source; of several minimum cuts, the one
+        with most nodes behind it.
+        """
         while True:
             depth = self._depths()
             if depth[SINK] < 0:
@@ -44,7 +45,9 @@ class FlowNetwork:
             self._fill(depth)
 
     def _depths(self) -> list[int]:
-        """How many edges with room lie between the source and each node; −1 for none."""
+        """The number of edges with free capacity between the source and each node; −1 where the
+        source cannot reach it.
+        """
         depth = [-1] * len(self._edges)
         depth[SOURCE] = 0
         waiting = deque([SOURCE])
@@ -58,7 +61,7 @@ class FlowNetwork:
         return depth
 
     def _fill(self, depth: list[int]) -> None:
-        """Lets flow as much as the paths to the sink take whose every edge leads one deeper."""
+        """Fills all paths to the sink on which every edge leads one level deeper."""
         tried = [0] * len(self._edges)
         path: list[int] = []
         node = SOURCE

@@ -1,5 +1,6 @@
 """Products of small matrices on one core: threads that wait for each other cost more than they
-save, and most of all where other programs run."""
+save, especially beside other programs.
+"""
 
 import ctypes
 from collections.abc import Generator
@@ -11,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
-# What OpenBLAS calls its functions, by who built it and for which indices.
+# The parts of the names of OpenBLAS functions, which depend on the build and the index type.
 _BEFORE, _AFTER = ("scipy_", ""), ("64_", "_64", "")
 
 
 @dataclass(frozen=True)
 class Threads:
-    """The functions of a library that read and set how many threads it takes."""
+    """The functions of a library that read and set its number of threads."""
 
     library: ctypes.CDLL
     get: str
@@ -33,7 +34,9 @@ class Threads:
 
 @contextmanager
 def on_one_core() -> Generator[None]:
-    """Within, numpy multiplies matrices on one core, as far as its library lets itself be told."""
+    """Inside the block, numpy multiplies matrices on one core, if its library has a setting for
+    that.
+    """
     threads = blas_threads()
     if threads is None:
         yield
@@ -48,7 +51,7 @@ def on_one_core() -> Generator[None]:
 
 @cache
 def blas_threads() -> Threads | None:
-    """Of the OpenBLAS that comes with numpy; None where numpy has another library."""
+    """The thread functions of numpy's OpenBLAS; None where numpy has another library."""
     package = Path(np.__file__).parent
     folders = (package.parent / "numpy.libs", package / ".dylibs")
     for path in (path for folder in folders for path in sorted(folder.glob("*openblas*"))):

@@ -96,7 +96,7 @@ def dynamic_update_slice(options: Record, x: Array, update: Array, begin: Array)
 
 
 def where(options: Record, x: Array) -> Array:
-    """Coordinates of what is not zero: (count, rank)."""
+    """The coordinates of the elements that are not zero: (count, rank)."""
     demand("bool float32 int8 int32 int64 uint8 uint32", x)
     if x.ndim < 1:
         raise ValueError(phrase("a scalar has no coordinates"))
@@ -104,7 +104,9 @@ def where(options: Record, x: Array) -> Array:
 
 
 def unique(options: Record, x: Array) -> tuple[Array, Array]:
-    """Values in the order of their first appearance, and for each element the place of its own."""
+    """The values in the order of their first appearance, and for each element the place of its
+    value.
+    """
     demand("float32 int8 int16 int32 int64 uint8", x)
     dtype = options.word("idx_out_type").lower()
     if x.ndim != 1 or dtype not in ("int32", "int64") or np.isnan(x.astype(np.float64)).any():

@@ -1,7 +1,7 @@
-"""What was seen of a tensor over many samples, and the range to quantize it with.
+"""Statistics of a tensor over many samples, and the range to quantize it with.
 
-Everything gathered is a minimum, a maximum, a count or an exact sum, so that the order of the
-samples does not matter, and its size does not grow with their number.
+Every statistic is a minimum, a maximum, a count or an exact sum, so that the order of the samples
+does not matter, and its size does not grow with their number.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,32 +18,32 @@ Range = tuple[float, float]
 
 WHAT = frozenset({"range", "channels", "mean", "histogram"})
 
-# The 14 leading bits of a float32 number a bucket: its sign, exponent and 5 bits of its fraction.
-# No range is needed in advance, and a bucket is never wider than 1/32 of what it holds.
+# The 14 leading bits of a float32 (sign, exponent and 5 bits of the fraction) number its bucket. No
+# range is needed in advance, and a bucket is never wider than 1/32 of its values.
 _SHIFT = 18
 BUCKETS = 1 << (32 - _SHIFT)
 
-# So many of the largest and smallest samples are remembered by their extremes.
+# The number of samples with the largest and the smallest values whose extremes are kept.
 EXTREMES = 16
 
-# Numbers this far below one are rounded away before they are summed: multiples of 2**-32 add up
-# exactly in float64, and so in any order, up to 2**21. Adding and subtracting rounds to them.
+# Values are rounded to multiples of 2**-32 before they are summed: these add up exactly in float64,
+# so in any order, up to 2**21. Adding and subtracting this number rounds to them.
 _ROUNDER = 1.5 * 2.0 ** (52 - 32)
 _EXACT_UP_TO = 2.0**21
 
-# Work is done on pieces that stay in a core's cache.
+# The size of the pieces of work, which stay in a core's cache.
 _PIECE = 1 << 15
 
 
 class Seen:
-    """What was seen of one tensor; `what` says how much is gathered beside its range.
+    """Statistics of one tensor; `what` says which are gathered besides its range.
 
     range      the lowest and highest value, and the extremes of the samples that reach farthest
     channels   the lowest and highest value of each channel, the last dimension
     mean       the mean of the samples, in the tensor's own shape
-    histogram  how often which value was seen
+    histogram  how often each value occurred
 
-    A sample with a value that is infinite or not a number is left out of everything but `spoiled`.
+    A sample with an infinite value or NaN counts only in `spoiled`.
     """
 
     def __init__(self, what: frozenset[str] = WHAT) -> None:
@@ -54,7 +54,8 @@ class Seen:
         self.what = what
         self.samples = self.spoiled = 0
         self.low, self.high = inf, -inf
-        # Of single samples: the smallest minima, ascending, and the largest maxima, descending.
+        # Extremes of single samples: the smallest minima, ascending, and the largest maxima,
+        # descending.
         self.lows: tuple[float, ...] = ()
         self.highs: tuple[float, ...] = ()
         self.channel_low: Floats | None = None
@@ -63,7 +64,7 @@ class Seen:
         self._total: NDArray[np.float64] | None = None
 
     def add(self, sample: Array) -> None:
-        """Takes note of one sample: the tensor's value in one run of the model."""
+        """Adds one sample: the tensor's value in one run of the model."""
         values = np.ascontiguousarray(sample, np.float32)
         if values.size == 0:
             self.samples += 1
@@ -90,7 +91,7 @@ class Seen:
 
     @property
     def is_mergeable(self) -> bool:
-        """True where no order or grouping of the samples could have made another sum."""
+        """True where the sum is exact, so that no order or grouping of the samples changes it."""
         return "mean" not in self.what or self.samples * self._farthest < _EXACT_UP_TO
 
     @property
@@ -105,7 +106,7 @@ class Seen:
         return np.maximum(np.abs(self.channel_low), np.abs(self.channel_high))
 
     def state(self) -> dict[str, Array]:
-        """All that was gathered, as arrays by name, of which `restored` makes the same again."""
+        """All statistics as arrays by name, from which `restored` makes the same object."""
         arrays: dict[str, Array | None] = {
             "counts": np.array([self.samples, self.spoiled]),
             "lows": np.array(self.lows),
@@ -119,12 +120,14 @@ class Seen:
 
     @staticmethod
     def restored(what: frozenset[str], state: Mapping[str, Array]) -> "Seen":
-        """From what `state` gave; ValueError or KeyError where something else was given."""
+        """Makes the statistics from a `state`; ValueError or KeyError for anything else."""
         return Seen.merged(what, [state])
 
     @staticmethod
     def merged(what: frozenset[str], states: Sequence[Mapping[str, Array]]) -> "Seen":
-        """Of all samples, from the states of their parts: what one pass over them would give."""
+        """The statistics of all samples from the states of their parts, equal to those of one
+        pass.
+        """
         whole = Seen(what)
         for state in states:
             samples, spoiled = (int(count) for count in state["counts"])
@@ -145,7 +148,7 @@ class Seen:
         return whole
 
     def _total_of(self, shape: tuple[int, ...]) -> NDArray[np.float64]:
-        """The sum of the samples so far, which have this shape."""
+        """The sum of the samples so far, all of which must have this shape."""
         if self._total is None:
             self._total = np.zeros(shape)
         if self._total.shape != shape:
@@ -189,7 +192,9 @@ def _channel_range(values: Floats) -> tuple[Floats, Floats]:
 
 
 def _by_channel(farther: np.ufunc, rows: Floats) -> Floats:
-    """The extreme of each column; wide rows are compared, not short ones, which is far faster."""
+    """The extreme of each column; short rows are first joined into wide ones, which is far faster
+    to compare.
+    """
     count, channels = rows.shape
     fold = max(1, min(count, 1024 // max(channels, 1)))
     whole = count - count % fold
@@ -217,7 +222,7 @@ def _edges() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def spread(seen: Seen) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """The buckets that hold anything, ascending: where each begins, ends, and how many it holds."""
+    """The buckets that are not empty, ascending: start, end and count of each."""
     if seen.histogram is None:
         raise ValueError(phrase("no histogram was gathered, or no sample was seen"))
     starts, ends = _edges()
@@ -230,12 +235,12 @@ def spread(seen: Seen) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArra
 
 
 def minmax(seen: Seen, steps: int) -> Range:
-    """All that was seen."""
+    """The range of all values."""
     return seen.low, seen.high
 
 
 def percentile(seen: Seen, steps: int, percent: float = 99.99) -> Range:
-    """Without so many of the outermost values on either side."""
+    """The range without this percentage of outermost values on either side."""
     starts, ends, counts = spread(seen)
     passed = np.cumsum(counts)
     borders = np.stack([starts, ends], axis=1).reshape(-1)
@@ -245,14 +250,14 @@ def percentile(seen: Seen, steps: int, percent: float = 99.99) -> Range:
 
 
 def mse(seen: Seen, steps: int) -> Range:
-    """The part of the range that rounding and clipping, squared and added up, damage least."""
+    """The part of the range with the least squared error by rounding and clipping."""
     starts, ends, counts = spread(seen)
     values = (starts + ends) / 2
     share = counts / counts.sum()
     low, high = min(seen.low, 0.0), max(seen.high, 0.0)
     parts = np.geomspace(0.05, 1, 49)
     best, chosen = inf, (low, high)
-    for _ in range(2):  # one side after the other, as often as it takes in practice
+    for _ in range(2):  # one side after the other; so many rounds suffice in practice
         for place in (0, 1):
             for part in parts:
                 tried = (part * low, chosen[1]) if place == 0 else (chosen[0], part * high)
@@ -265,9 +270,9 @@ def mse(seen: Seen, steps: int) -> Range:
 def _error(
     values: NDArray[np.float64], share: NDArray[np.float64], tried: Range, steps: int
 ) -> float:
-    """Mean squared error of values in so many steps over a range that holds 0.
+    """The mean squared error of values on a grid of `steps` over a range that contains 0.
 
-    Zero is stored exactly, so what is nearer to it than half a step becomes zero.
+    Zero is stored exactly, so values within half a step of it become zero.
     """
     step = (tried[1] - tried[0]) / steps
     inside = np.minimum(values**2, step**2 / 12)
@@ -283,12 +288,14 @@ ESTIMATORS: dict[str, Callable[[Seen, int], Range]] = {
 
 
 def estimate(how: str, seen: Seen, steps: int, bounds: Range = (-inf, inf)) -> Range:
-    """The range to quantize with, by an estimator; it holds 0 and stays inside an activation's."""
+    """The range to quantize with, by an estimator; it contains 0 and stays inside the activation's
+    bounds.
+    """
     if seen.spoiled:
         raise ValueError(
             phrase("{spoiled} samples held values that are infinite or not a number", seen.spoiled)
         )
     if seen.low > seen.high:
-        return 0.0, 0.0  # nothing was seen, or nothing is in it
+        return 0.0, 0.0  # no sample, or an empty tensor
     low, high = ESTIMATORS[how](seen, steps)
     return float(min(max(low, bounds[0]), 0)), float(max(min(high, bounds[1]), 0))

@@ -33,7 +33,7 @@ def total(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
 
 
 def mean(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
-    """Of integers, rounded towards zero."""
+    """The mean; of integers, rounded towards zero."""
     count = int(np.prod([x.shape[axis] for axis in axes], dtype=np.int64))
     if count == 0:
         raise ValueError(phrase("the mean of nothing"))

@@ -1,4 +1,4 @@
-"""Constants that list only what is not 0: the numbers in their places."""
+"""Constants stored sparsely: only the numbers that are not 0, with their places."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ Places = NDArray[np.int64]
 
 
 def listed_values(tensor: Tensor) -> Array:
-    """The numbers that a sparse constant lists, in the order of the file."""
+    """The numbers in a sparse constant, in the order of the file."""
     assert tensor.data is not None
     row = DTYPES[tensor.dtype]
     flat = tensor.data.reshape(-1)
@@ -60,13 +60,13 @@ def _places(tensor: Tensor, layout: Record) -> tuple[Places, ...]:
 
 
 def _levels(layout: Record) -> list[Record]:
-    """What is said of each dimension, in the order of traversal."""
+    """The description of each dimension, in the order of traversal."""
     levels = layout["dim_metadata"]
     return [one for one in levels if isinstance(one, Record)] if isinstance(levels, tuple) else []
 
 
 def _split(level: Record, branches: int, most: int) -> tuple[Places, Places]:
-    """The branch that each new one comes from, and its place in this dimension."""
+    """For each new branch, the branch that it comes from, and its place in this dimension."""
     if level["format"] == "DENSE":
         size = level.integer("dense_size")
         if not 0 <= size * branches <= most:

@@ -1,4 +1,4 @@
-"""Where the time of a run goes, op by op, and traces. `span` and `record` live here.
+"""Where the time of a run goes, op by op, and traces. `span` and `record` are defined here.
 
 alignment.py  which op each event of the profiler belongs to (`TAGS`: XNNPACK's names)
 events.py     the profiler's events as slices on a timeline

@@ -107,7 +107,7 @@ FUSED_BACKWARD = kinds_where(lambda row: row.clamps is not None) | frozenset({"A
 # Costs of the steps of an alignment. A matching kind is free; a mismatch is expensive, but less so
 # than an op without an event next to an event without an op.
 _AGAIN, _EXPECTED, _MISFIT, _UNEXPECTED = 0.5, 1.0, 4.0, 10.0
-_SKIP_EVENT, _FIT, _SKIP_OP, _REPEAT = range(4)  # of equal costs, the first is taken
+_SKIP_EVENT, _FIT, _SKIP_OP, _REPEAT = range(4)  # among equal costs, the first is taken
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def _partitions_of_events(marks: Sequence[Mark]) -> list[list[int]]:
 
 
 def align_tags(tags: Sequence[str], ops: Sequence[Op], skips: Sequence[float]) -> list[int | None]:
-    """Finds the op of each XNNPACK tag by the cheapest alignment in order.
+    """Finds the op of each XNNPACK tag by the cheapest alignment that keeps the order.
 
     `skips` are the costs of leaving each op without an event.
     """
@@ -255,7 +255,7 @@ NO_EVENT = phrase("no event of the runtime fits it")
 
 
 def absences(graph: Graph, timed: set[int]) -> dict[int, Absence]:
-    """What became of each op without an event."""
+    """For each op without an event, why it has none."""
     places = {op: index for index, op in enumerate(graph.ops)}
     readers = {t: [places[op] for op in ops] for t, ops in consumers(graph).items()}
     writers = {t: index for index, op in enumerate(graph.ops) for t in op.outputs}

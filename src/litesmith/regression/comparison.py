@@ -92,7 +92,7 @@ class Drifts:
 
 @dataclass(frozen=True, repr=False)
 class Compared:
-    """Two models: A is the present one, B would replace it.
+    """Two models: A is the present model, B would replace it.
 
     sizes     of A and of B
     bench     their times, from one interleaved run
@@ -119,7 +119,7 @@ class Compared:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What made the times unsteady."""
+        """Sentences on what made the times unsteady."""
         return self.bench.warnings
 
     @property
@@ -289,7 +289,7 @@ def misfit(a: Model, b: Model) -> str:
                 _type(two),
             )
     if any(one.shape != two.shape for one, two in zip(*inputs, strict=True)):
-        return ""  # one is free there, and has outputs of another size once it is given A's
+        return ""  # a size is free there, and outputs have another size once A's size is given
     for one, two in zip(*outputs, strict=True):
         if not _answer_alike(one, two):
             return phrase(

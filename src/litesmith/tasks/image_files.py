@@ -10,7 +10,7 @@ from typing import IO
 
 from PIL import Image
 
-# The formats behind the endings of images; a file with any other content is no image to us.
+# The formats behind the endings of images; files with other contents are refused.
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
 
 # The exceptions that Pillow raises for damaged files of one format or another.
@@ -30,5 +30,7 @@ UNREADABLE = (
 
 
 def open_image(source: Path | IO[bytes]) -> Image.Image:
-    """An image of one of the formats that are read; raises one of UNREADABLE for anything else."""
+    """Opens an image of one of the supported formats; raises one of UNREADABLE for anything
+    else.
+    """
     return Image.open(source, formats=FORMATS)

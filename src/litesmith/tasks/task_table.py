@@ -1,4 +1,4 @@
-"""The tasks there are, and which one some data and a model are for."""
+"""The table of tasks, and the task that data and model are for."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ TASKS: dict[str, Task] = {
 
 
 def task_named(name: str) -> Task:
-    """The task of that name: of the table, or one that the user gave."""
+    """The task of that name, from the table or given by the user."""
     own = users_task(name)
     if own is not None:
         return own.as_task()
@@ -49,7 +49,7 @@ def task_named(name: str) -> Task:
 
 
 def recognise(source: Path, model: Model, settings: Settings) -> str:
-    """The name of the task that a source and a model look like; "" where none is sure."""
+    """The name of the task that a source and a model look like; "" where none is certain."""
     for name, task in TASKS.items():
         if task.is_given is not None and task.is_given(source, model, settings):
             return name

@@ -3,18 +3,18 @@
 file.py            `load` and `save`: mapped in, written whole or not at all
 label_archive.py   the zip archive of label files behind a model
 read.py            tables to `Model`; constants are views on the mapped file
-read_metadata.py   what metadata says of inputs and labels
-sound_metadata.py  how sound becomes a model's input, which metadata has no word for
+read_metadata.py   the statements of metadata about inputs and labels
+sound_metadata.py  how sound becomes a model's input, for which metadata has no field
 unpack.py          tables read by the schema; no offset is trusted
 write.py           `Model` to bytes, as a stream: one canonical file for each model
 write_metadata.py  metadata for a model: normalisation and class names
 
-What a type does not model travels in its `rest`, under the schema's own names, and is written back.
-A field newer than the schema cannot be copied, because its type is unknown: such a model can be
+Whatever a type does not model is kept in its `rest`, under the schema's names, and written back. A
+field newer than the schema cannot be copied, because its type is unknown: such a model can be
 inspected, and writing it is refused with the field's name.
 
-One flaw is mended on reading: scales along another axis than the single one a tensor has. `mended`
-of the model names such tensors; a session is given the mended bytes.
+One flaw is repaired on reading: scales along another axis than the only one of a tensor. `mended`
+of the model names such tensors; a session runs the repaired bytes.
 
 Reading has a budget: a file that visits more than twice its size is refused.
 """

@@ -1,8 +1,10 @@
-"""What TFLite metadata says about a model's inputs and labels, read as carefully as the model.
+"""The statements of TFLite metadata about a model's inputs and labels, read as carefully as the
+model.
 
 The metadata is a flatbuffer of its own inside the model; its format is `metadata_schema.fbs` of
-TFLite Support. Only the fields that preparing data needs are read. What is damaged counts as absent
-and says so in `problem`: a model runs without its metadata, so that it is no reason to refuse one.
+TFLite Support. Only the fields that preparing data needs are read. Damaged parts count as absent
+and are reported in `problem`: a model runs without its metadata, so damage there is no reason to
+refuse it.
 """
 
 import io
@@ -38,10 +40,10 @@ _NORMALIZATION = 1  # its number in the union of process units
 _AUDIO = 4  # its number in the union of properties
 _AXIS_LABELS = 2  # the kind of file that names the classes along an axis
 
-# No label file is longer; what claims to be is not one.
+# The largest label file; a larger one is something else.
 _MOST_LABEL_BYTES = 4_000_000
 
-# What the file with the words of a model of text is called, in part; and no such file is longer.
+# Parts of the usual names of vocabulary files, and the size of the largest.
 _VOCABULARIES = ("vocab", "tokenizer")
 _MOST_VOCABULARY_BYTES = 1_000_000_000
 
@@ -56,12 +58,12 @@ class StatedNorm:
 
 @dataclass(frozen=True)
 class Metadata:
-    """What the metadata of a model says, as far as preparing data needs it.
+    """The metadata of a model, as far as preparing data needs it.
 
     inputs  the normalization of each input in order; None where there is none
     labels  the names of the first output's classes in order; empty where there are none
-    problem what is damaged, in a sentence; "" where nothing is
-    rate    of the first input that is audio, in samples a second; 0 where none is told
+    problem a sentence on what is damaged; "" where nothing is
+    rate    the samples per second of the first audio input; 0 where none is stated
     """
 
     inputs: tuple[StatedNorm | None, ...] = ()
@@ -91,8 +93,8 @@ class AttachedFile(NamedTuple):
 
 
 def vocabulary_file(model: Model) -> AttachedFile | None:
-    """The words that a model of text knows, in the archive behind it; None where there are none."""
-    # zipfile raises a dozen kinds on damaged archives.
+    """The vocabulary of a text model in the archive behind it; None where there is none."""
+    # zipfile raises a dozen kinds of exceptions for damaged archives.
     with suppress(Exception), zipfile.ZipFile(io.BytesIO(model.attached)) as archive:
         for name in archive.namelist():
             is_meant = any(word in name.lower() for word in _VOCABULARIES)
@@ -128,7 +130,7 @@ class _Table:
         self.slots = int(source.scalar(_U16, self.vtable, "metadata")) // 2 - 2
 
     def place(self, slot: int) -> int | None:
-        """Where a field lies; None where it is not set."""
+        """The place of a field; None where it is not set."""
         if slot >= self.slots:
             return None
         offset = int(self.source.scalar(_U16, self.vtable + 4 + 2 * slot, "metadata"))
@@ -185,7 +187,7 @@ def _rate(tensor: _Table) -> int:
 
 
 def _shortest(numbers: tuple[float, ...]) -> tuple[float, ...]:
-    """One number where all channels have the same."""
+    """One number if it is the same for all channels."""
     return numbers[:1] if len(set(numbers)) == 1 else numbers
 
 

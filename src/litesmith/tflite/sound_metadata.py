@@ -1,5 +1,5 @@
-"""What TFLite metadata has no word for: how sound becomes the input of a model, as text in a buffer
-of the model's own.
+"""How sound becomes the input of a model: TFLite metadata has no field for that, so the features
+are stored as text in a buffer of the model.
 """
 
 from dataclasses import replace
@@ -14,7 +14,7 @@ _MOST_BYTES = 200
 
 
 def state_features(model: Model, features: str) -> Model:
-    """The model with the features that clips become for it, as `--features` takes them."""
+    """The model with a statement of the features of its input, as `--features` takes them."""
     others = tuple(entry for entry in model.metadata if entry[0] != ENTRY)
     content = np.frombuffer(features.encode(), np.uint8)
     return replace(model, metadata=(*others, (ENTRY, content)) if features else others)

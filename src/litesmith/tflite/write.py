@@ -1,6 +1,6 @@
 """Model to bytes: one canonical file for each model, so that equal models give equal bytes.
 
-Tables are packed by the schema, as a stream: constants are never gathered in memory.
+Tables are packed by the schema, as a stream: constants are never collected in memory.
 """
 
 import struct
@@ -33,7 +33,7 @@ _ALIGNMENT, _SMALL_ALIGNMENT, _SMALL_BYTES = 16, 8, 1024
 
 
 class Tail(NamedTuple):
-    """Bytes that belong at the end of the file; the field that holds this gets their place."""
+    """Bytes for the end of the file; the field that holds a `Tail` gets their place."""
 
     content: Array
 
@@ -113,7 +113,7 @@ class Packer:
             end = start + content.nbytes
 
     def _child(self, place: int, slot: _Slot) -> None:
-        """Writes what an offset field refers to, or notes its place for the end."""
+        """Writes the target of an offset field, or records the field's place for the end."""
         field, content = slot.field, slot.content
         if isinstance(content, Tail):
             self._tails.append((place, field, content.content))
@@ -158,7 +158,7 @@ class Packer:
         return self._vtables[packed]
 
     def _pad(self, alignment: int, ahead: int = 0) -> int:
-        """Zeros until what comes `ahead` bytes later is aligned; returns the position."""
+        """Writes zeros until the position `ahead` bytes later is aligned; returns the position."""
         self.head += bytes(-(len(self.head) + ahead) % alignment)
         return len(self.head)
 
@@ -167,7 +167,7 @@ class Packer:
 
 
 def _slots(node: Node | Record) -> list[_Slot]:
-    """What has to be written of a table: fields that are set and differ from their default."""
+    """The fields of a table to write: those that are set and differ from their default."""
     slots: list[_Slot] = []
     for name, content in node.fields.items():
         field = schema.TABLES[node.table][name]
@@ -188,7 +188,9 @@ def _slots(node: Node | Record) -> list[_Slot]:
 
 
 def _layout(slots: list[_Slot]) -> tuple[dict[int, int], int, int]:
-    """Place of each slot in its table, the table's size and its alignment: wide fields first."""
+    """The place of each slot in its table, the table's size and its alignment, with wide fields
+    first.
+    """
     offsets: dict[int, int] = {}
     alignment = 4
     end = 4
@@ -203,7 +205,7 @@ def _layout(slots: list[_Slot]) -> tuple[dict[int, int], int, int]:
 # A flatbuffer holds less than 2 GiB; larger models keep their constants behind it.
 ROOT_LIMIT = 2**31 - 2**26
 
-# The runtime finds this op's compiled code by its place in the file, which a copy would move.
+# Ops whose compiled code the runtime finds by its place in the file, which a copy would change.
 _BOUND_TO_THE_FILE = "DISPATCH_OP"
 
 # Custom options beyond this many bytes go to the tail of the file, like constants.

@@ -1,5 +1,5 @@
-"""One step of training. On a GPU it is recorded once and replayed: a small network takes the GPU
-less time than Python takes to ask for it.
+"""One step of training. On a GPU it is recorded once and replayed, because Python takes longer to
+launch the kernels of a small network than the GPU takes to run them.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false

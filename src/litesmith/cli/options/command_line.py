@@ -1,4 +1,4 @@
-"""What is done to the words of a command line before they are parsed."""
+"""Changes to the words of a command line before they are parsed."""
 
 import os
 import stat
@@ -20,14 +20,14 @@ _OPTION = "--lang"
 _SWITCHES = ("--enable_op_profiling",)
 _TRUE, _FALSE = ("true", "1"), ("false", "0")
 
-# How a target ends that runs kernels of ours.
+# The ending of targets that run our own kernels.
 _OURS = ":litesmith"
 
 
 def take_language(words: Sequence[str]) -> list[str]:
-    """Speaks the language that is asked for, or the usual one; gives all other words.
+    """Switches to the requested language or the usual one; returns all other words.
 
-    What follows `--` is left as it is.
+    Words after `--` are not changed.
     """
     own, rest = _before_dashes(words)
     asked: str | None = None
@@ -73,7 +73,7 @@ def plain_switches(words: Sequence[str]) -> list[str]:
 
 
 def tell_unkept() -> None:
-    """One line on stderr, where what is kept between runs cannot be trusted."""
+    """Prints one line on stderr where files kept between runs cannot be trusted."""
     from litesmith.native.sealed_file import why_not_kept
 
     why = why_not_kept()
@@ -82,12 +82,14 @@ def tell_unkept() -> None:
 
 
 def tell_pipes(words: Sequence[str]) -> None:
-    """One line on stderr for each pipe that a command names: until somebody writes to it, nothing
-    happens."""
+    """Prints one line on stderr for each pipe that a command reads: until something is written to
+    it, the command waits.
+    """
     for word in words:
         _, _, value = word.rpartition("=")
-        with suppress(OSError, ValueError):  # no file, and perhaps no name of any
-            if stat.S_ISFIFO(os.lstat(value).st_mode):  # what /dev/fd leads to has its writer
+        with suppress(OSError, ValueError):  # not a file, and perhaps no valid name
+            # a pipe behind /dev/fd already has its writer
+            if stat.S_ISFIFO(os.lstat(value).st_mode):
                 told = phrase(
                     "{path}: is a pipe; this waits for what is written to it", plain(value)
                 )
@@ -95,8 +97,10 @@ def tell_pipes(words: Sequence[str]) -> None:
 
 
 def tell_cold(words: Sequence[str]) -> None:
-    """One line on stderr, where the command names such a target."""
-    if words and words[0] != "cache":  # which says it itself
+    """Prints one line on stderr where the command names a target whose kernels must be compiled
+    first.
+    """
+    if words and words[0] != "cache":  # this target reports it itself
         tell_unkept()
     if not any(word.endswith(_OURS) or f"{_OURS}," in word for word in words):
         return

@@ -1,4 +1,4 @@
-"""Commands to copy, which the help of each command ends with."""
+"""Commands to copy, at the end of each command's help."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ from litesmith.phrases import phrase
 
 
 class Example(NamedTuple):
-    """A command line, and what it is for."""
+    """A command line and its purpose."""
 
     words: str
     purpose: str

@@ -1,11 +1,12 @@
-"""What `litesmith` says by itself, what it groups its commands by, and the pages of
-`litesmith help`: data, recipes and targets."""
+"""The first steps that `litesmith` prints by itself, its groups of commands, and the pages of
+`litesmith help`: data, recipes and targets.
+"""
 
 from typing import NamedTuple
 
 from litesmith.phrases import phrase
 
-# Commands by what one wants, for the list of all of them.
+# Commands grouped by purpose, for the list of all commands.
 GROUPS = (
     (phrase("Start here"), ("demo", "tune", "doctor")),
     (phrase("Find a model"), ("choose", "retrain", "catalogue", "convert")),
@@ -17,7 +18,7 @@ GROUPS = (
     (phrase("Keep it good"), ("gate", "report", "cache")),
 )
 
-# The commands that a newcomer is shown, and what each is for.
+# The commands for a newcomer, with the purpose of each.
 FIRST = (
     ("litesmith demo", phrase("try the whole job in a minute, on a model that is included")),
     ("litesmith inspect model.tflite", phrase("what is in your file, and what stands out")),
@@ -29,8 +30,9 @@ FIRST = (
 
 
 class Topic(NamedTuple):
-    """A page of help: what it is about, rows of something to type and its meaning, and the pages
-    of the documentation."""
+    """A page of help: its subject, rows of words with their meaning, and pages of the
+    documentation.
+    """
 
     about: str
     rows: tuple[tuple[str, str], ...]

@@ -13,12 +13,12 @@ _PIECES = re.compile(
 
 
 def cells(text: str) -> int:
-    """How many columns a text takes."""
+    """The number of columns that a text takes."""
     return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """The lines of a text, each at most `width` columns where its words are."""
+    """The lines of a text, each at most `width` columns wide unless a single word is wider."""
     lines = [""]
     for piece in _PIECES.findall(text):
         if lines[-1] and cells(lines[-1] + piece.rstrip()) > width:
@@ -28,7 +28,7 @@ def wrap(text: str, width: int) -> list[str]:
 
 
 def clip(text: str, width: int) -> str:
-    """The beginning of a text, at most so many columns of it."""
+    """The beginning of a text, at most `width` columns wide."""
     while cells(text) > width:
         text = text[:-1]
     return text
@@ -37,7 +37,9 @@ def clip(text: str, width: int) -> str:
 def write_rows(
     formatter: click.HelpFormatter, rows: Sequence[tuple[str, str]], left: int = 0
 ) -> None:
-    """Two columns: what can be typed, and what it means, beside it or below where it is long."""
+    """Writes two columns: words to type, and their meaning beside them, or below where the words
+    are long.
+    """
     left = left or max(cells(words) for words, _ in rows)
     margin = " " * formatter.current_indent
     room = max(20, formatter.width - len(margin) - left - 2)

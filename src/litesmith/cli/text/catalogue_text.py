@@ -1,4 +1,4 @@
-"""How catalogue prints."""
+"""Prints the result of `catalogue`."""
 
 from collections.abc import Sequence
 
@@ -85,7 +85,7 @@ def _print_written(result: NetworkFile) -> None:
 
 
 def _print_facts(row: Pretrained) -> None:
-    """What is to be known of published weights."""
+    """Prints the facts about published weights."""
     show.line(
         phrase(
             "published of the weights: {accuracy} on ImageNet at {resolution} pixels, resize "

@@ -1,4 +1,4 @@
-"""How demo prints: what it is about to do, what came of it, and what to type next."""
+"""Prints the steps of `demo`, its result, and the next commands."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""How eval prints."""
+"""Prints the result of `eval`."""
 
 from pathlib import Path
 

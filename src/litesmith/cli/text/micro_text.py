@@ -1,4 +1,4 @@
-"""How memory on a microcontroller prints: the account, the plan over time, what was written."""
+"""Prints memory on a microcontroller: the account, the plan over time, the written files."""
 
 from rich.text import Text
 
@@ -18,7 +18,9 @@ def print_micro(done: MicroBench) -> None:
 
 
 def print_memory(one: MicroMemory) -> None:
-    """One model: the arena by kind, who makes the peak, the picture, flash, the verdict."""
+    """Prints one model: the arena by kind, the buffers at the peak, the picture, flash, the
+    verdict.
+    """
     show.line(plain(one.name), "bold")
     _print_account(one)
     _print_peak(one)
@@ -70,7 +72,7 @@ def _print_peak(one: MicroMemory) -> None:
 
 
 def _print_ops(one: MicroMemory) -> None:
-    """The ops whose own data takes most of what lasts."""
+    """Prints the ops with most permanent memory."""
     by_op = sorted(one.device.by_op().items(), key=lambda pair: -pair[1])[:_MOST_OPS]
     show.heading("memory that ops keep throughout")
     rows = show.table("op", "kind", "kept", "share", right=(0, 2, 3))

@@ -1,4 +1,4 @@
-"""Long work on the terminal while it lasts: a line that goes away, and notes that stay."""
+"""The progress of long work on the terminal: a line that disappears, and notes that stay."""
 
 import shutil
 import sys
@@ -15,9 +15,10 @@ from litesmith.progress import Note, Status
 from litesmith.units import plain, time_text, total_text
 
 _PATIENCE_SECONDS = 1.0
-_FRAME_SECONDS = 0.1  # a line that changes more often costs more than it tells
+_FRAME_SECONDS = 0.1  # the shortest time between two lines, because drawing costs time
 
-_LEAST_SECONDS = 1.0  # what is left is no news below it, and a guess before
+# a remaining time is shown from here on: earlier it is a guess, and shorter ones do not matter
+_LEAST_SECONDS = 1.0
 
 _CLEAR = "\r\x1b[K"
 
@@ -25,10 +26,10 @@ V = TypeVar("V")
 
 
 class Terminal:
-    """The `progress` of a command: shows the state of the work, and says its notes at once.
+    """The `progress` of a command: shows the state of the work, and prints its notes at once.
 
-    quiet     True where a program reads the output: no line is shown, but notes are said
-    patience  seconds before the first line: shorter work is not worth one
+    quiet     True where a program reads the output: no line is shown, but notes are printed
+    patience  seconds before the first line: shorter work shows none
     """
 
     def __init__(self, *, quiet: bool = False, patience: float = _PATIENCE_SECONDS) -> None:
@@ -64,7 +65,7 @@ class Terminal:
             self._what, self._since = status.what, now
         elif now - self._drawn < _FRAME_SECONDS:
             return
-        is_all = not status.of and not status.done  # nothing else will be told of this work
+        is_all = not status.of and not status.done  # the work reports nothing after this
         if is_all or now - self._began >= self._patience:
             self._drawn = now
             width = shutil.get_terminal_size().columns - 1
@@ -73,7 +74,7 @@ class Terminal:
 
 
 def pass_on(show: Callable[[V], None]) -> Callable[[V | Status | Note], None]:
-    """A `progress` that says notes at once and has views drawn by the function that is given."""
+    """A `progress` that prints notes at once and draws views with the given function."""
 
     def progress(event: V | Status | Note) -> None:
         if isinstance(event, Note):
@@ -85,7 +86,7 @@ def pass_on(show: Callable[[V], None]) -> Callable[[V | Status | Note], None]:
 
 
 def status_line(status: Status, seconds: float) -> str:
-    """The state of some work that began so many seconds ago, in a line."""
+    """The state of work that began `seconds` ago, in a line."""
     parts = [plain(language.say(status.what))]
     if status.of:
         parts.append(f"{total_text(status.done)}/{total_text(status.of)}")

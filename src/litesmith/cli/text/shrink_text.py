@@ -1,4 +1,6 @@
-"""How prune, cluster and qat print: what was done, how it was trained, what the result costs."""
+"""Prints the results of `prune`, `cluster` and `qat`: what was done, the training, and the costs of
+the result.
+"""
 
 from litesmith.accuracy.evaluate import preparation_text
 from litesmith.anatomy.source_file import SourceFile

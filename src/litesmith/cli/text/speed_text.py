@@ -1,5 +1,6 @@
-"""How the time of a quantized file prints: beside that of its source, with the cure where it is
-slower."""
+"""Prints the time of a quantized file beside that of its source, with the remedy where it is
+slower.
+"""
 
 from litesmith.cli.text import printing as show
 from litesmith.front.speed_check import SpeedCheck
@@ -7,15 +8,17 @@ from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.phrases import phrase
 from litesmith.units import plain, time_text
 
-# How many kinds of ops a person reads.
+# The largest number of kinds of ops.
 _MOST_KINDS = 6
 
 
 def print_speed(
     speed: SpeedCheck, step: Quantize, *, is_recipe: bool = False, is_integer: bool = False
 ) -> None:
-    """The time, who is to blame where it is longer, and what to type; `is_recipe` where the user
-    wrote the step in a recipe, `is_integer` where integers were asked for throughout."""
+    """Prints the time, the ops to blame where it is longer, and the command that helps.
+    `is_recipe`: the user wrote the step in a recipe; `is_integer`: the user requires integers
+    throughout.
+    """
     latency = speed.latency
     if latency is None:
         show.line(phrase("its time was not measured: {why}", plain(speed.untimed)))
@@ -31,7 +34,7 @@ def print_speed(
 def print_blame(
     speed: SpeedCheck, step: Quantize, *, is_recipe: bool = False, is_integer: bool = False
 ) -> None:
-    """Of a file that is slower, the ops that are, and what to type."""
+    """Prints the ops that make a file slower, and the command that helps."""
     for kind in speed.blamed[:_MOST_KINDS]:
         show.line(
             phrase(
@@ -47,7 +50,7 @@ def print_blame(
 
 
 def _cure(speed: SpeedCheck, step: Quantize, *, is_recipe: bool, is_integer: bool) -> str:
-    """What to type for a file that is not slower."""
+    """The command that makes a file that is not slower."""
     kinds = ",".join(kind.kind for kind in speed.blamed[:_MOST_KINDS])
     if is_recipe:
         return _recipe_cure(kinds, step)
@@ -70,7 +73,7 @@ def _cure(speed: SpeedCheck, step: Quantize, *, is_recipe: bool, is_integer: boo
 
 
 def _recipe_cure(kinds: str, step: Quantize) -> str:
-    """The same for a recipe, which keeps float what it names and nothing else."""
+    """The same for a recipe, which keeps only the named ops float."""
     if step.to == "int8" and kinds:
         return phrase(
             "litesmith quantize leaves ops in float where float is faster; in a recipe, "

@@ -1,4 +1,4 @@
-"""What the command says by itself, and its pages of help."""
+"""The output of `litesmith` alone, and its pages of help."""
 
 import click
 
@@ -11,7 +11,7 @@ _WIDTH = 80
 
 
 def print_first_steps() -> None:
-    """Ten lines for those who typed `litesmith` and nothing else."""
+    """Prints ten lines for `litesmith` without a command."""
     click.echo(say(phrase("Litesmith makes .tflite models small and fast, and proves it.")))
     for words, purpose in FIRST:
         click.echo(f"  {words}\n      {say(purpose)}")
@@ -20,7 +20,7 @@ def print_first_steps() -> None:
 
 
 def print_topic(topic: Topic) -> None:
-    """A page of help, 80 columns wide."""
+    """Prints a page of help, 80 columns wide."""
     formatter = click.HelpFormatter(width=_WIDTH)
     formatter.write_text(say(topic.about))
     formatter.write_paragraph()

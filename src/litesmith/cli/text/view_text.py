@@ -1,4 +1,4 @@
-"""How view prints."""
+"""Prints the result of `view`."""
 
 from litesmith.cli.text import printing as show
 from litesmith.front.view import Viewed
@@ -6,6 +6,6 @@ from litesmith.phrases import phrase
 
 
 def print_view(result: Viewed) -> None:
-    """What became of the ops, and where the page is."""
+    """Prints how the ops changed, and the path of the page."""
     show.line(result.sentence, "bold")
     show.line(phrase("page: {out}", result.out))

@@ -1,4 +1,4 @@
-"""Drawing without knowing what is drawn: markup, Markdown, graphs.
+"""Drawings that know nothing of their subject: markup, Markdown, graphs.
 
 assets.py       styles and scripts as files of this package, and their hashes
 bars.py         horizontal bars over an axis, with intervals

@@ -1,4 +1,4 @@
-"""A page of sections as one HTML file that needs nothing else."""
+"""A page of sections as one self-contained HTML file."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from litesmith.phrases import Phrase, phrase
 
 
 class PageSection(NamedTuple):
-    """A section of a page; the one that is called verdict has no visible title."""
+    """A section of a page; the section named `verdict` has no visible title."""
 
     name: str
     title: str
@@ -33,7 +33,7 @@ class Page:
 
 
 def list_parts(*sections: tuple[str, str, Html | None]) -> tuple[PageSection, ...]:
-    """Sections by name, title and body, those that have one."""
+    """Sections from names, titles and bodies; those without a body are left out."""
     return tuple(
         PageSection(name, title, body) for name, title, body in sections if body is not None
     )

@@ -1,4 +1,4 @@
-"""A trade-off graph as PNG, for places that show pictures only.
+"""A trade-off graph as PNG, for places where SVG is not shown.
 
 The font that comes with Pillow has no letters with accents, so accents are drawn.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _SCALE, _SMOOTH = 2, 2
 _TITLE, _KEYS = 26, 26
 
-# The white share of a mark of which only the outline is drawn.
+# The share of white inside an outlined mark.
 _INNER = 0.55
 
 _INK, _SOFT, _LINE, _ACCENT = "#16202c", "#586575", "#dfe4ea", "#0b6bcb"
@@ -37,7 +37,7 @@ _FILLS = {
 }
 _ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}
 
-# Their letters are not in the font that comes with Pillow, and cannot be drawn with accents.
+# Languages whose letters are not in Pillow's font and cannot be composed with accents.
 _WITHOUT_FONT = ("zh",)
 
 
@@ -111,7 +111,7 @@ class _Paper:
         draw_accents(self._draw, at, words, font=font, anchor=spot, size=size, color=color)
 
     def upward(self, words: str) -> None:
-        """Writes the title of the upright axis."""
+        """Writes the title of the vertical axis."""
         from PIL import Image, ImageDraw, ImageFont
 
         size = 11 * self._factor

@@ -16,7 +16,7 @@ from litesmith.pages.records.record_words import (
 from litesmith.pages.records.tune_folder import Entry
 from litesmith.phrases import join, phrase
 
-# Which way is better, at the title of each axis; the upright one is turned.
+# Which way is better, at the title of each axis; the title of the vertical axis is turned.
 LEFT_IS_BETTER, UP_IS_BETTER = phrase("← better"), phrase("better →")
 
 # The meaning of each shape, in the order of the legend.
@@ -47,7 +47,7 @@ def svg(graph: TradeoffGraph) -> Html:
 
 
 def figures(drawn: Sequence[TradeoffGraph], hint: str) -> Html | None:
-    """Graphs side by side under a hint at how to read them; None where there are none."""
+    """Graphs side by side under a hint on reading them; None where there are none."""
     if not drawn:
         return None
     shown = [

@@ -1,4 +1,6 @@
-"""The graph as a section of any page: the controls, the canvas, and the facts about an op."""
+"""The graph as a section of any page: the controls, the canvas, and the panel with the facts about
+an op.
+"""
 
 from litesmith.graph_view.gather_view import GraphView
 from litesmith.pages.drawing.assets import asset, graph_script

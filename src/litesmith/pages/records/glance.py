@@ -1,4 +1,4 @@
-"""A run at a glance, whatever its command: what several runs are compared by."""
+"""A run at a glance, whatever its command: the facts by which several runs are compared."""
 
 from dataclasses import dataclass
 

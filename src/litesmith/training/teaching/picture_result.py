@@ -1,4 +1,4 @@
-"""A network of pictures that was taught: how good it is, class by class, and its worst pictures."""
+"""A detector or segmenter that was taught: its score, class by class, and its worst images."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -86,8 +86,9 @@ JUDGES = {
 
 @dataclass(frozen=True, eq=False)
 class JudgedPictures:
-    """A network on images that it has not seen: the overall metric, and the outcome on each
-    image."""
+    """A network's results on images that it did not learn from: the overall metric, and the outcome
+    on each image.
+    """
 
     evaluation: Evaluation
     rows: Rows
@@ -96,7 +97,7 @@ class JudgedPictures:
     judge: PictureJudge
 
     def of_class(self, place: int) -> Estimate | None:
-        """The metric of one class; None where there is none of it."""
+        """The metric of one class; None where no image has that class."""
         if not self.wanted[place]:
             return None
         own = self.judge.own(self.rows, place, len(self.names))
@@ -122,10 +123,10 @@ class JudgedPictures:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TaughtNetwork:
-    """A detector or segmenter, and how good it is on pictures that it has not seen.
+    """A detector or segmenter, and its score on images that it did not learn from.
 
-    value, low, high, n  AP50 or mean IoU, its 95 % interval, and how many pictures they are
-    frozen               the same of the head on the backbone as it was, where more was trained
+    value, low, high, n  AP50 or mean IoU, its 95 % interval, and the number of images
+    frozen               the same of the head on the unchanged backbone, where that was trained too
     """
 
     request: RetrainRequest

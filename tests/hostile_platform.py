@@ -9,6 +9,7 @@ of Python's.
 """
 
 import builtins
+import contextlib
 import ctypes
 import errno
 import io
@@ -43,6 +44,8 @@ _HIDDEN_NAMES: dict[types.ModuleType, tuple[str, ...]] = {
 _SYSTEM_FOLDERS = ("/proc", "/sys")
 _MEMORY = 8 << 30
 _JUMP_SECONDS = 3600.0
+_TICK_NS = 15_625_000  # of the clocks that count a processor's time
+_NOT_IN_NAMES = frozenset('<>:"|?*')
 
 
 def become_hostile() -> None:
@@ -54,7 +57,7 @@ def become_hostile() -> None:
     vars(subprocess)["signal"] = types.SimpleNamespace(**vars(signal))
     vars(subprocess)["os"] = types.SimpleNamespace(**vars(os))
     sys.platform = "win32"
-    maps = open("/proc/self/maps")  # noqa: SIM115
+    is_held = _held_files()
     for module, names in _HIDDEN_NAMES.items():
         for name in names:
             if hasattr(module, name):
@@ -69,9 +72,16 @@ def become_hostile() -> None:
     ctypes.CDLL = _load_library(ctypes.CDLL)  # type: ignore[assignment,misc]
     builtins.open = io.open = _open(io.open)  # type: ignore[assignment]
     os.stat = _refuse_system_files(os.stat)
-    os.replace = _refuse_mapped(os.replace, maps)
+    os.open = _refuse_names(os.open)
+    os.mkdir = _refuse_names(os.mkdir)
+    os.replace = _refuse_held(os.replace, is_held)
+    os.unlink = os.remove = _refuse_held(os.unlink, is_held)
+    vars(import_module("shutil"))["_use_fd_functions"] = False  # a folder is removed by its names
     os.kill = _press_keys(os.kill)
     time.time = _jump(time.time)
+    for name in ("process_time", "thread_time"):
+        clock = _tick(getattr(time, f"{name}_ns"))
+        vars(time).update({f"{name}_ns": clock, name: _in_seconds(clock)})
 
 
 def _msvcrt() -> types.ModuleType:
@@ -141,11 +151,13 @@ def _is_system_file(path: object) -> bool:
 
 
 def _open(usual: Callable[..., Any]) -> Callable[..., Any]:
+    named_well = _refuse_names(usual)
+
     def opened(path: Any, *given: Any, **named: Any) -> Any:
         if _is_system_file(path):
             raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
         try:
-            return usual(path, *given, **named)
+            return named_well(path, *given, **named)
         except IsADirectoryError as error:
             raise PermissionError(errno.EACCES, "Permission denied", error.filename) from None
 
@@ -161,14 +173,52 @@ def _refuse_system_files(usual: Callable[..., Any]) -> Callable[..., Any]:
     return found
 
 
-def _refuse_mapped(usual: Callable[..., Any], maps: io.TextIOBase) -> Callable[..., Any]:
-    def replaced(source: Any, target: Any, **named: Any) -> None:
-        maps.seek(0)
-        if os.path.realpath(target) in maps.read():
-            raise PermissionError(errno.EACCES, "Access is denied", source, None, target)
-        usual(source, target, **named)
+def _held_files() -> Callable[[Any], bool]:
+    """Whether a file is open or mapped in this process, or in one that it has started."""
+    listed, linked, opened = os.listdir, os.readlink, open
 
-    return replaced
+    def is_held(path: Any) -> bool:
+        place = os.path.realpath(path)
+        for process in filter(str.isdecimal, listed("/proc")):
+            with contextlib.suppress(OSError):
+                if process != str(os.getpid()):
+                    with opened(f"/proc/{process}/stat") as file:
+                        if int(file.read().rpartition(")")[2].split()[1]) != os.getpid():
+                            continue
+                folder = f"/proc/{process}/fd"
+                for number in listed(folder):
+                    with contextlib.suppress(OSError):
+                        if linked(f"{folder}/{number}") == place:
+                            return True
+                with opened(f"/proc/{process}/maps") as file:
+                    if any(line.rstrip().endswith(f" {place}") for line in file):
+                        return True
+        return False
+
+    return is_held
+
+
+def _refuse_held(usual: Callable[..., Any], is_held: Callable[[Any], bool]) -> Callable[..., Any]:
+    """A file that is in use can be neither removed nor replaced, nor have another name."""
+
+    def changed(*paths: Any, **named: Any) -> None:
+        if any(map(is_held, paths)):
+            source, *target = paths
+            raise PermissionError(errno.EACCES, "Access is denied", source, None, *target)
+        usual(*paths, **named)
+
+    return changed
+
+
+def _refuse_names(usual: Callable[..., Any]) -> Callable[..., Any]:
+    """Names that a file cannot have."""
+
+    def made(path: Any, *given: Any, **named: Any) -> Any:
+        if isinstance(path, str | os.PathLike) and _NOT_IN_NAMES & set(os.fspath(path)):
+            raise OSError(errno.EINVAL, "Invalid argument", os.fspath(path))
+        return usual(path, *given, **named)
+
+    return made
 
 
 def _press_keys(usual: Callable[[int, int], None]) -> Callable[[int, int], None]:
@@ -188,6 +238,14 @@ def _jump(usual: Callable[[], float]) -> Callable[[], float]:
         return usual() + _JUMP_SECONDS * (-1) ** calls[0]
 
     return told
+
+
+def _tick(usual: Callable[[], int]) -> Callable[[], int]:
+    return lambda: usual() // _TICK_NS * _TICK_NS
+
+
+def _in_seconds(clock: Callable[[], int]) -> Callable[[], float]:
+    return lambda: clock() / 1e9
 
 
 def run_command(words: list[str]) -> dict[str, object]:

@@ -3,6 +3,7 @@
 import ast
 import ctypes
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,7 @@ from litesmith.operating_system import (
     is_running,
     libc,
     pin,
+    quote_all,
     read_heat,
     settings_folder,
     take_lock,
@@ -247,3 +249,14 @@ def test_pinned_cores_are_given_back() -> None:
     with pin(one):
         assert os.sched_getaffinity(0) == one
     assert os.sched_getaffinity(0) == before
+
+
+@pytest.mark.parametrize("platform", ["linux", "win32"])
+def test_a_command_is_quoted_for_the_shell_that_it_is_typed_into(
+    platform: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", platform)
+    words = ["litesmith", "inspect", r"C:\my models\it's.tflite", "-o=/a,b"]
+    assert shlex.split(quote_all(words)) == words
+    if platform == "win32":  # where single quotes are letters
+        assert quote_all(words) == r"""litesmith inspect "C:\my models\it's.tflite" -o=/a,b"""

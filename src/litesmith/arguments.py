@@ -8,11 +8,11 @@ import inspect
 from collections.abc import Callable, Sequence
 from functools import cache, wraps
 from numbers import Integral, Real
-from shlex import quote
 from types import NoneType, UnionType
 from typing import ParamSpec, TypeVar, Union, Unpack, get_args, get_origin, get_type_hints
 
 from litesmith.errors import BadInput
+from litesmith.operating_system import quote
 from litesmith.phrases import Phrase, phrase
 from litesmith.type_guards import is_path, is_sequence
 from litesmith.units import number_text

@@ -14,7 +14,7 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from ctypes import byref, c_char_p, c_size_t, c_uint32, c_uint64, c_void_p
 from functools import cache
@@ -112,9 +112,19 @@ def is_linux_x86_64() -> bool:
     return is_linux() and platform.machine() == "x86_64"
 
 
+_PLAIN = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
+
+
 def quote(word: str) -> str:
-    """A word as this system's shell takes it."""
-    return f'"{word}"' if is_windows() else shlex.quote(word)
+    """A word as this system's shell takes it: single quotes mean nothing to that of Windows."""
+    if not is_windows():
+        return shlex.quote(word)
+    return word if _PLAIN.fullmatch(word) else f'"{word}"'
+
+
+def quote_all(words: Iterable[str]) -> str:
+    """A line of words for this system's shell, which `shlex.split` takes apart again."""
+    return " ".join(map(quote, words))
 
 
 # Folders
@@ -258,7 +268,7 @@ def is_running(process: int) -> bool:
         return _is_running_on_windows(process)
     try:
         os.kill(process, 0)
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        state = Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2].split()[0]
     except (ProcessLookupError, OverflowError):
         return False
     except OSError:  # of somebody else, or where states are not told
@@ -534,11 +544,20 @@ class CoreKinds(NamedTuple):
 def core_kinds(cpus: Path = _CPUS) -> CoreKinds:
     """The cores that the system tells of, by capacity or else by their highest clock."""
     places = [path for path in cpus.glob("cpu*") if re.fullmatch(r"cpu\d+", path.name)]
-    for fact in ("cpu_capacity", "cpufreq/cpuinfo_max_freq"):
-        told = {int(place.name[3:]): read_text(place / fact) for place in places}
+    return sort_cores(
+        *(
+            {int(place.name[3:]): read_text(place / fact) for place in places}
+            for fact in ("cpu_capacity", "cpufreq/cpuinfo_max_freq")
+        )
+    )
+
+
+def sort_cores(*facts: Mapping[int, str]) -> CoreKinds:
+    """Cores by the first of some facts that is told of all of them; one kind where none is."""
+    for told in facts:
         if told and all(value.isdecimal() for value in told.values()):
             return CoreKinds(_kinds({core: int(value) for core, value in told.items()}))
-    return CoreKinds((tuple(sorted(int(place.name[3:]) for place in places)),) if places else ())
+    return CoreKinds((tuple(sorted(facts[0])),) if facts and facts[0] else ())
 
 
 class Heat(NamedTuple):
@@ -554,13 +573,21 @@ _LEAST_CELSIUS, _MOST_CELSIUS = 1.0, 150.0
 
 def read_heat(zones: Path = Path("/sys/class/thermal"), cpus: Path = _CPUS) -> Heat:
     """The same files on Linux and on Android: sensors, and the clock that each core may reach."""
-    told = [read_text(zone / "temp") for zone in zones.glob("thermal_zone*")]
-    degrees = [int(text) for text in told if text.lstrip("-").isdecimal()]
+    places = [*cpus.glob("cpu*/cpufreq")]
+    facts = "scaling_max_freq", "cpuinfo_max_freq"
+    return judge_heat(
+        (read_text(zone / "temp") for zone in zones.glob("thermal_zone*")),
+        ((read_text(place / facts[0]), read_text(place / facts[1])) for place in places),
+    )
+
+
+def judge_heat(sensors: Iterable[str], clocks: Iterable[tuple[str, str]]) -> Heat:
+    """The heat by what sensors say, and by the clock that each core may reach and its highest."""
+    degrees = [int(text) for text in sensors if text.removeprefix("-").isdecimal()]
     scaled = [one if one <= _MOST_CELSIUS else one / 1000 for one in degrees]
     known = [one for one in scaled if _LEAST_CELSIUS <= one <= _MOST_CELSIUS]
     left = [1.0]
-    for place in cpus.glob("cpu*/cpufreq"):
-        now, most = read_text(place / "scaling_max_freq"), read_text(place / "cpuinfo_max_freq")
+    for now, most in clocks:
         if now.isdecimal() and most.isdecimal() and int(most):
             left.append(int(now) / int(most))
     return Heat(max(known, default=0.0), min(left))

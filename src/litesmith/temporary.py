@@ -29,12 +29,20 @@ def temporary_room() -> Generator[None]:
 
 
 @contextmanager
+def temporary_folder(prefix: str = "litesmith-") -> Generator[Path]:
+    """A folder that goes away. Windows keeps what is still mapped or looked at by a scanner; that
+    is no reason for work that is done to fail."""
+    with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+@contextmanager
 def temporary_file(
     content: bytes | memoryview, name: str = "model.tflite", *, prefix: str = "litesmith-"
 ) -> Generator[Path]:
     """A file with this content that goes away, alone in its folder."""
-    with tempfile.TemporaryDirectory(prefix=prefix) as folder:
-        path = Path(folder, name)
+    with temporary_folder(prefix) as folder:
+        path = folder / name
         with temporary_room():
             path.write_bytes(content)
         yield path

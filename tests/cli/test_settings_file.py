@@ -55,6 +55,7 @@ REFUSED = {
     '[bench]\non = "cpu:1,ssh://pi@host/cpu:4"': "other machines are named on the command line",
     'engine = "ray"': "other machines are named on the command line alone: --engine ray",
     'engine = "ray://host:10001"': "other machines are named on the command line alone",
+    "[retrain]\npretrained = true": "other machines are named on the command line alone: --pretra",
     '[bench]\nlog = "../log"': "files outside this folder are named on the command line alone",
     '[tune]\noutput = "/tmp/x"': "files outside this folder are named on the command line alone",
     "mtric = 1": "mtric: no such option; see --help",

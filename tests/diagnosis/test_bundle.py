@@ -70,14 +70,12 @@ def test_what_the_runtime_calls_its_work_tells_no_names_of_ops_and_delegates() -
     b = Builder()
     x = b.op("ABS", b.op("CUSTOM", b.input("x", (1, 4)), custom="SecretOp", shape=(1, 4)))
     model, target = b.model(x), "custom:secret"
-    ops.op("SecretOp", replace=True)(lambda x: x)
-    ops.delegate("secret", replace=True)(Absolute)
-    try:
+    with ops.scope():
+        ops.op("SecretOp")(lambda x: x)
+        ops.delegate("secret")(Absolute)
         found = profile_ops(model, target, runs=1)
         assert "SecretOp" in str(found.facts()) and target in str(found.facts())
         files = bundle_files(model, found, target=target)
         assert not any(b"secret" in content.lower() for content in files.values())
         kept = bundle_files(model, found, target=target, keep_custom_options=True)
         assert b"SecretOp" in kept["profile.json"] and b"SecretOp" in kept["model.tflite"]
-    finally:
-        ops.unregister("SecretOp")

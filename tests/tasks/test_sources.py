@@ -17,6 +17,8 @@ from litesmith.tasks.class_names import COCO_80, COCO_90, VOC_20, match_classes
 from litesmith.tasks.outlines import draw_outline
 from litesmith.tflite.file import save
 
+ENTITY = '<?xml version="1.0" encoding="utf-16"?><!DOCTYPE x [<!ENTITY a "b">]><annotation/>'
+
 
 def told(folder: Path) -> dict[str, Any]:
     return json.loads((folder / "instances.json").read_text())
@@ -226,6 +228,9 @@ def test_a_run_without_an_end_is_none() -> None:
             for word in (b"nan", b"inf", b"1e999")
         ),
         (b'<!DOCTYPE x [<!ENTITY a "b">]><annotation/>', "declare no entities"),
+        (ENTITY.encode("utf-16"), "declare no entities"),
+        (b'<?xml version="1.0" encoding="rot13"?><annotation/>', "not XML"),
+        (b'<?xml version="1.0" encoding="nobody"?><annotation/>', "not XML"),
         (b"<annotation><filename>000</filename></annotation>", "size/width is None"),
     ],
 )

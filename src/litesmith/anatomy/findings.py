@@ -15,6 +15,7 @@ from litesmith.errors import CannotApply
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Model, Op, Tensor
+from litesmith.operating_system import quote
 from litesmith.passes.core.layers import layers_of, unpacked_constants
 from litesmith.passes.core.recipe import parse, step_name
 from litesmith.passes.core.step import Context
@@ -226,7 +227,7 @@ def _four_bits(model: Model) -> Iterator[Finding]:
                 "it has 4-bit kernels for fully connected layers alone, which these are at every "
                 "place; the builtin kernel takes about four times as long"
             ),
-            f"litesmith apply MODEL {shlex.quote(AS_CONNECTED)} -o OUT.tflite",
+            f"litesmith apply MODEL {quote(AS_CONNECTED)} -o OUT.tflite",
         )
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from shlex import quote
 
 from litesmith.anatomy.findings import Finding, findings, scheme
 from litesmith.anatomy.footprint import Footprint, footprint, op_constant_bytes, op_macs
@@ -11,6 +10,7 @@ from litesmith.arguments import check_types
 from litesmith.blocks.structure import Structure, structure_of
 from litesmith.display import show_html, show_line
 from litesmith.ir.types import Graph, Model, Op, Tensor
+from litesmith.operating_system import quote
 from litesmith.phrases import phrase
 from litesmith.units import count_text, plain
 

@@ -1,7 +1,6 @@
 """The command `litesmith`: its subcommands, and how every error becomes one plain line."""
 
 import os
-import shlex
 import sys
 from contextlib import suppress
 from difflib import get_close_matches
@@ -38,6 +37,7 @@ from litesmith.cli.text.message import message, say
 from litesmith.cli.text.topic_text import print_first_steps, print_topic
 from litesmith.errors import BadInput, LitesmithError
 from litesmith.lang import language
+from litesmith.operating_system import quote_all
 from litesmith.phrases import join, phrase
 
 _OUR_BUG = 70
@@ -239,7 +239,7 @@ def _with_settings(words: list[str]) -> list[str]:
     place, more = find_settings(words)
     if place is None or not more:
         return words
-    say("note", phrase("{place}: {words}", place, shlex.join(more)))
+    say("note", phrase("{place}: {words}", place, quote_all(more)))
     return [words[0], *more, *words[1:]]
 
 

@@ -32,8 +32,8 @@ _MODELS = (".tflite", ".onnx", ".pt2", ".keras")
 # may have a colon too.
 _NAMES_CODE = ("--metric", "--task")
 _NAMES_DATA = ("--data", "--eval", "--val", "--calibrate")
-# Options whose value may be another machine.
-_NAMES_PLACES = ("--on", "--engine")
+# Options whose value may be another machine, and those that have something fetched from one.
+_NAMES_PLACES, _FETCHES = ("--on", "--engine"), ("--pretrained",)
 _LOCAL_PLACES = re.compile(r"(?!ray\b)[^/]*")  # cpu:4,gpu; no ssh://host/cpu:4, no ray
 # Options whose value is a file or folder to write.
 WRITES = (
@@ -151,6 +151,8 @@ def _option_words(place: Path, one: Option, value: object) -> list[str]:
     if one.kind is bool:
         if not isinstance(value, bool):
             raise BadInput("{place}: {name}: true or false, not {value}", place, name, value)
+        if value and name in _FETCHES:
+            raise _refused_place(place, name, name)
         return [name] if value else []
     values = value if is_list_or_tuple(value) and one.many else [value]
     return [word for single in values for word in (name, _word(place, one, name, single))]
@@ -167,12 +169,7 @@ def _word(place: Path, one: Option, name: str, value: object) -> str:
             "{place}: {name}: code is named on the command line alone: {words}", place, name, words
         )
     if name in _NAMES_PLACES and not _LOCAL_PLACES.fullmatch(text):
-        raise BadInput(
-            "{place}: {name}: other machines are named on the command line alone: {words}",
-            place,
-            name,
-            words,
-        )
+        raise _refused_place(place, name, words)
     if name in WRITES and not _is_inside(beside, place.parent):
         raise BadInput(
             "{place}: {name}: files outside this folder are named on the command line alone: "
@@ -183,6 +180,15 @@ def _word(place: Path, one: Option, name: str, value: object) -> str:
         )
     is_path = one.kind is Path or beside.exists()
     return str(beside) if isinstance(value, str) and is_path else text
+
+
+def _refused_place(place: Path, name: str, words: str) -> BadInput:
+    return BadInput(
+        "{place}: {name}: other machines are named on the command line alone: {words}",
+        place,
+        name,
+        words,
+    )
 
 
 def _is_code(name: str, text: str, beside: Path) -> bool:

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from textwrap import shorten
 from typing import Any, NamedTuple
 
@@ -25,6 +24,7 @@ from litesmith.ir.types import Array
 from litesmith.operating_system import limit_child, peak_bytes
 from litesmith.phrases import phrase
 from litesmith.run.core.child_process import call_seconds
+from litesmith.temporary import temporary_folder
 
 # The packages that can run an .onnx file, the one to be believed most first.
 JUDGES = {"onnxruntime": "onnxruntime", "onnx": "onnx"}
@@ -71,8 +71,8 @@ class OnnxJudge:
 
 def judge_onnx(source: Path, samples: Samples, more: Sequence[str] = ()) -> OnnxAnswers:
     """The outputs of an .onnx file by their names for each of some inputs, and further values."""
-    with TemporaryDirectory() as folder:
-        given, found = Path(folder) / "inputs.npz", Path(folder) / "outputs.npz"
+    with temporary_folder() as folder:
+        given, found = folder / "inputs.npz", folder / "outputs.npz"
         _save(given, [array for inputs in samples for array in inputs.values()])
         # -P: modules come from where the package is, not from the folder the user happens to be in.
         words = [sys.executable, "-P", "-m", __name__, str(source), str(given), str(found)]
@@ -82,7 +82,8 @@ def judge_onnx(source: Path, samples: Samples, more: Sequence[str] = ()) -> Onnx
                 words,
                 input=request,
                 capture_output=True,
-                text=True,
+                encoding="utf-8",
+                errors="replace",
                 timeout=call_seconds(),
                 check=False,
             )

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from shlex import quote
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +32,7 @@ from litesmith.diagnosis.without_reference import diagnose_without_reference
 from litesmith.errors import CannotRun, LitesmithError
 from litesmith.ir.ops import OPS
 from litesmith.ir.types import Model
+from litesmith.operating_system import quote
 from litesmith.passes.core.recipe import Recipe, apply, is_float, parse, text_of
 from litesmith.passes.core.step import Context
 from litesmith.passes.quantizing.quantize import Quantize

@@ -63,6 +63,7 @@ def bench(
     seconds: float | None = None,
     warmup_runs: int | None = None,
     cores: str | None = None,
+    cool: float = 0.0,
     fits: str | None = None,
     ram: int | str | None = None,
     flash: int | str | None = None,
@@ -80,18 +81,20 @@ def bench(
 
     `on` is a target or several, cpu:1 unless it is given; "all" is every target there is, and
     `out` then names a folder for the evidence and a page. `threads` stands for a CPU target;
-    "auto" tries every thread count, alone and beside a load. `copies` also times the ways to feed
-    inputs and to read outputs. The run ends after so many `runs` or `seconds`, or else once the
-    interval is narrow. `cores` are those to run on: "big" or "little", where a processor has both,
-    or numbers such as "0-3". `csv` and `log` are files for the rows and for every sample; `command`
-    is what the user typed, for the records. On "micro" memory is told, not time: the arena and
-    flash of a microcontroller; `fits` is a board, `ram` and `flash` are sizes such as "256K".
+    "auto" tries every thread count, alone and beside a load. `copies` also times the ways to
+    feed inputs and to read outputs. The run ends after so many `runs` or `seconds`, or else
+    once the interval is narrow. `cores` are those to run on: "big" or "little", where a
+    processor has both, or numbers such as "0-3"; on a device its own are meant. Up to `cool`
+    seconds pass before loads while the system holds a core below its highest clock, as against
+    heat. `csv` and `log` are files for the rows and for every sample; `command` is what the
+    user typed, for the records. On "micro" memory is told, not time: the arena and flash of a
+    microcontroller; `fits` is a board, `ram` and `flash` are sizes such as "256K".
     """
     if _is_micro(on):
         return _bench_micro(models, find_room(fits, ram, flash))
     if any(one is not None for one in (fits, ram, flash)):
         raise BadInput("{fits} and sizes are for {on}", argument("fits"), argument("on", "micro"))
-    rule = Rule(runs, seconds, warmup_runs)
+    rule = Rule(runs, seconds, warmup_runs, cool_seconds=cool, cores=cores)
     csv_file, log_file = _path(csv), _path(log)
     if _is_all(on):
         _refuse_beside_all({"threads": threads, "csv": csv, "copies": copies, "cores": cores})
@@ -108,7 +111,8 @@ def bench(
     _refuse_outputs(group, csv_file, log_file)
     if auto or copies:
         _refuse_several(group)
-    with on_cores(cores):
+    is_here = any(isinstance(one.target, Target) for one in group)
+    with on_cores(cores if is_here else None):
         try:
             done = _measure(group, rule, auto, progress)
         except Lost as lost:

@@ -3,7 +3,6 @@
 import os
 from dataclasses import replace
 from pathlib import Path
-from shlex import quote
 from typing import Unpack
 
 from litesmith.accuracy.metrics import Function, metric_name
@@ -16,6 +15,7 @@ from litesmith.data.sources import Given
 from litesmith.front.given_data import open_evaluation
 from litesmith.front.made_model import Place, read_place
 from litesmith.graph_view.gather_view import ViewRequest, gather_view
+from litesmith.operating_system import quote
 from litesmith.pages.graph.findings_page import findings_text
 from litesmith.phrases import phrase
 from litesmith.progress import WARNING, Note, Progress, silent, tell_once

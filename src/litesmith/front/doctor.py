@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from shlex import quote
 from typing import NamedTuple, Unpack
 
 from litesmith.anatomy.source_file import Source, SourceFile, open_source
@@ -31,6 +30,7 @@ from litesmith.front.given_data import source_text, tell_notes, type_options
 from litesmith.front.made_model import Json, Place, read_place
 from litesmith.graph_view.gather_view import ViewRequest, gather_view
 from litesmith.ir.types import Model
+from litesmith.operating_system import quote
 from litesmith.pages.graph.findings_page import findings_text
 from litesmith.pages.overlay import (
     Overlay,

@@ -4,7 +4,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from shlex import quote
 from typing import Unpack
 
 from litesmith.accuracy.metrics import Function, metric_name, metric_named
@@ -17,6 +16,7 @@ from litesmith.evidence.folder import GATE, hold_folder
 from litesmith.front.given_data import open_evaluation, type_options
 from litesmith.front.resize import Shape
 from litesmith.front.resized_copies import Rename, in_shape, shape_options
+from litesmith.operating_system import quote
 from litesmith.pages.folder_kinds import write_report
 from litesmith.pages.gate_page import gate_junit, gate_markdown, gate_summary
 from litesmith.phrases import phrase

@@ -2,7 +2,6 @@
 
 from os import PathLike
 from os.path import exists
-from shlex import quote
 from typing import NamedTuple
 
 from litesmith.accuracy.evaluate import refuse_misfit
@@ -14,6 +13,7 @@ from litesmith.data.samples import Data
 from litesmith.data.sources import Given, open_data
 from litesmith.errors import BadInput
 from litesmith.ir.types import Model
+from litesmith.operating_system import quote
 from litesmith.phrases import Phrase, phrase
 from litesmith.progress import WARNING, Note, Progress
 from litesmith.units import number_text

@@ -5,7 +5,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple, NoReturn, Unpack
 
 from litesmith.accuracy.evaluate import Evaluation, preparation_text
@@ -48,6 +47,7 @@ from litesmith.passes.tidy.upgrade import legacy_tensors
 from litesmith.phrases import Phrase, phrase
 from litesmith.progress import WARNING, Note, Progress, silent
 from litesmith.run.core.target import Target
+from litesmith.temporary import temporary_folder
 from litesmith.tflite.file import save
 
 _NOT_TIMED = phrase("--effort quick; litesmith bench compares the two")
@@ -281,8 +281,8 @@ def _written(model: Model, out: Path | None) -> Generator[Path]:
         save(model, out)
         yield out
         return
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "model.tflite"
+    with temporary_folder() as folder:
+        path = folder / "model.tflite"
         save(model, path)
         yield path
 

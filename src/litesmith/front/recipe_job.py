@@ -4,7 +4,6 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple, NoReturn
 
 from litesmith.anatomy.source_file import SourceFile
@@ -23,6 +22,7 @@ from litesmith.passes.quantizing.quantize import Quantize
 from litesmith.phrases import phrase
 from litesmith.progress import Note, Progress, silent
 from litesmith.regression.size_report import Shrunk, report_sizes
+from litesmith.temporary import temporary_folder
 from litesmith.tflite.file import save
 from litesmith.training.recipe_context import has_torch, training_context, trainings
 from litesmith.training.settings import RECORD_SECONDS, Look, Training, TrainingRecord, look_status
@@ -235,8 +235,8 @@ def _weigh(job: Job, out: Path, done: Done) -> Shrunk:
     path = job.source.path
     if path is not None and path.is_file():
         return report_sizes(path, out, promised=done.shaped, runs=job.runs, progress=job.progress)
-    with TemporaryDirectory() as folder:  # a pipe is read only once
-        copy = Path(folder) / "model.tflite"
+    with temporary_folder() as folder:  # a pipe is read only once
+        copy = folder / "model.tflite"
         save(job.model, copy)
         return report_sizes(copy, out, promised=done.shaped, runs=job.runs, progress=job.progress)
 

@@ -4,12 +4,12 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
-from shlex import quote
 from typing import Any, NamedTuple, TypeVar, cast
 
 from litesmith.anatomy.source_file import SourceFile
 from litesmith.errors import LitesmithError
 from litesmith.front.resize import Shape, resize, shape_texts
+from litesmith.operating_system import quote
 from litesmith.phrases import Phrase
 from litesmith.temporary import temporary_file
 from litesmith.tflite.write import to_bytes

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from shlex import quote
 from typing import Unpack
 
 from litesmith.anatomy.source_file import Source, SourceFile, open_source
@@ -15,6 +14,7 @@ from litesmith.errors import BadInput
 from litesmith.front.given_data import open_given, source_text, type_options
 from litesmith.front.made_model import Json, Place
 from litesmith.graph_view.gather_view import GraphView, ViewRequest, gather_view
+from litesmith.operating_system import quote
 from litesmith.pages.graph.graph_page import view_sentence, view_text
 from litesmith.pages.graph.graph_tables import RowFacts, list_rows
 from litesmith.progress import Note, Progress, silent

@@ -160,7 +160,7 @@ def _make_key(place: Path) -> None:
             os.link(name, place)
         except FileExistsError:
             return
-        except OSError:  # a file system without links
+        except (AttributeError, OSError):  # a file system, or a phone, without links
             os.replace(name, place)
     finally:
         Path(name).unlink(missing_ok=True)

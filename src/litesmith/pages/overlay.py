@@ -12,11 +12,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from shlex import quote
 
 from litesmith.diagnosis.op_losses import OpError
 from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.types import Graph, Model
+from litesmith.operating_system import quote
 from litesmith.phrases import phrase
 from litesmith.profiling.op_times import OpTime, Profile
 from litesmith.tflite.file import refuse_unwritable, write_whole

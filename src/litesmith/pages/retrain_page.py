@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from shlex import quote
 
 from litesmith.evidence.retrain_record import (
     HeadTried,
@@ -11,6 +10,7 @@ from litesmith.evidence.retrain_record import (
     WordRow,
 )
 from litesmith.evidence.tune_record import NextStep
+from litesmith.operating_system import quote
 from litesmith.pages.drawing.assets import asset
 from litesmith.pages.drawing.bars import Bar, BarChart, BarRow, bar_chart
 from litesmith.pages.drawing.markdown import (

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from shlex import quote
 
 from litesmith.accuracy.evaluate import independent_rows
 from litesmith.accuracy.metrics import difference_of, metric_named
@@ -15,6 +14,7 @@ from litesmith.errors import BadInput
 from litesmith.evidence.codec import finite
 from litesmith.evidence.records import Environment
 from litesmith.ir.types import Model
+from litesmith.operating_system import quote
 from litesmith.phrases import phrase
 from litesmith.regression.baseline import Baseline, Delegation, Scores, Timing
 from litesmith.regression.comparison import NO_DATA, measure_size

@@ -71,14 +71,17 @@ def mixed_cores(target: object) -> str:
     """Says which cores a target's threads may land on, where that is unclear; "" elsewhere."""
     if not can_pin():
         return ""
-    core_kinds_in_words = describe_cores(core_kinds(), frozenset(os.sched_getaffinity(0)))
-    if not core_kinds_in_words:
-        return ""
+    kinds = describe_cores(core_kinds(), frozenset(os.sched_getaffinity(0)))
+    return mixed_text(target, kinds) if kinds else ""
+
+
+def mixed_text(target: object, kinds: str) -> str:
+    """Says which kinds of cores a target's threads may land on."""
     return phrase(
         "{target} may run on any of {kinds} cores, the fastest kind first, and its times with "
         "them; {cores} chooses",
         target,
-        core_kinds_in_words,
+        kinds,
         argument("cores", BIG),
     )
 

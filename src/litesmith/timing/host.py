@@ -11,8 +11,10 @@ from time import monotonic, sleep
 import numpy as np
 
 from litesmith._version import VERSION
+from litesmith.arguments import argument
 from litesmith.errors import CannotRun
 from litesmith.operating_system import (
+    Heat,
     cpu_name,
     describe_system,
     memory_bytes,
@@ -104,34 +106,7 @@ def machine_here() -> str:
 
 def noise(facts: Host, targets: Sequence[Target]) -> tuple[str, ...]:
     """What makes times on this machine unsteady, each with its cure."""
-    found: list[str] = []
-    if facts.busy > _BUSY:
-        found.append(
-            phrase(
-                "other programs use {share} of the {cores} cores: close what `top` lists "
-                "first, then measure again",
-                percent_text(facts.busy),
-                facts.cores,
-            )
-        )
-    heat = read_heat()
-    if heat.clock < _WHOLE_CLOCK:
-        found.append(
-            phrase(
-                "the system holds a core at {share} of its highest clock{heat}: let the machine "
-                "cool, or undo the limit, then measure again",
-                percent_text(heat.clock),
-                phrase(" at {celsius:.0f} °C", heat.celsius) if heat.celsius else "",
-            )
-        )
-    if facts.governor in ("powersave", "ondemand", "conservative"):
-        found.append(
-            phrase(
-                "the clock changes with load (governor {governor}): `sudo cpupower "
-                "frequency-set -g performance` steadies it",
-                facts.governor,
-            )
-        )
+    found = unsteady(facts.busy, facts.cores, facts.governor, read_heat())
     found += [
         phrase(
             "{warning}: they wait for each other; use cpu:{cores} or fewer",
@@ -144,6 +119,44 @@ def noise(facts: Host, targets: Sequence[Target]) -> tuple[str, ...]:
     found += [mixed_cores(target) for target in dict.fromkeys(targets) if target.kind in THREADED]
     found = [*filter(None, found)]
     return tuple(found)
+
+
+def unsteady(busy: float, cores: int, governor: str, heat: Heat) -> list[str]:
+    """What makes times unsteady on a machine like this, each with its cure."""
+    found: list[str] = []
+    if busy > _BUSY:
+        found.append(
+            phrase(
+                "other programs use {share} of the {cores} cores: close what `top` lists "
+                "first, then measure again",
+                percent_text(busy),
+                cores,
+            )
+        )
+    if is_held_back(heat):
+        found.append(
+            phrase(
+                "the system holds a core at {share} of its highest clock{heat}: let the machine "
+                "cool, or undo the limit, then measure again; {cool} waits for it",
+                percent_text(heat.clock),
+                phrase(" at {celsius:.0f} °C", heat.celsius) if heat.celsius else "",
+                argument("cool", 60),
+            )
+        )
+    if governor in ("powersave", "ondemand", "conservative"):
+        found.append(
+            phrase(
+                "the clock changes with load (governor {governor}): `sudo cpupower "
+                "frequency-set -g performance` steadies it",
+                governor,
+            )
+        )
+    return found
+
+
+def is_held_back(heat: Heat) -> bool:
+    """True where a core may not reach its highest clock."""
+    return heat.clock < _WHOLE_CLOCK
 
 
 def energy_joules() -> float | None:

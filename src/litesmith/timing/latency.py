@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import exp, log
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from time import perf_counter
 from typing import cast
 
@@ -55,7 +55,9 @@ class Rule:
 
     The interval is that of the ratio where there are several contenders, and that of the median
     where there is one; its width is relative to the value. Before the first run, the machine is
-    observed for `look_seconds`, to tell how busy other programs keep it.
+    observed for `look_seconds`, to tell how busy other programs keep it. Before each load, up to
+    `cool_seconds` in all pass while a core is held below its highest clock. `cores` are those that
+    devices run on.
     """
 
     runs: int | None = None
@@ -66,6 +68,8 @@ class Rule:
     most_seconds: float = 20.0
     seed: int = 0
     look_seconds: float = LOOK_SECONDS
+    cool_seconds: float = 0.0
+    cores: str | None = None
 
     def __post_init__(self) -> None:
         if self.runs is not None and self.seconds is not None:
@@ -81,6 +85,9 @@ class Rule:
         if self.warmup_runs is not None and not 0 <= self.warmup_runs <= 1_000_000:
             given = argument("warmup_runs", self.warmup_runs)
             raise BadInput("{warmup_runs}: give a number from 0 to 1000000", given)
+        if not 0 <= self.cool_seconds <= 86_400:
+            given = argument("cool", self.cool_seconds)
+            raise BadInput("{cool}: give a number of seconds from 0 to 86400", given)
 
 
 @dataclass(frozen=True, repr=False)
@@ -141,7 +148,8 @@ class Result:
     @property
     def cpu_us(self) -> float:
         """CPU time of a run, summed over threads."""
-        return median(turn.cpu_us for load in self.loads for turn in load.turns)
+        used = [turn.cpu_us for load in self.loads for turn in load.turns]
+        return median(used) or fmean(used)  # a clock of 16 ms shows nothing in most turns
 
     @property
     def joules(self) -> float | None:
@@ -397,12 +405,12 @@ def measure(
         peak_bytes(one.source, one.target) if memory and isinstance(one.target, Target) else None
         for one in group
     ]
-    loads = _loads(group, rule, progress)
+    loads, warnings = _loads(group, rule, progress)
     results = results_of(group, loads, machine, peaks)
     comparisons = tuple(
         Comparison(group[0], result.contender, ratio(results[0], result)) for result in results[1:]
     )
-    return Bench(results, comparisons, machine, noise(machine, here))
+    return Bench(results, comparisons, machine, (*noise(machine, here), *warnings))
 
 
 def with_advice(done: Bench) -> Bench:
@@ -438,13 +446,18 @@ def results_of(
 Loads = list[tuple[Load, ...]]
 
 
-def _loads(group: Sequence[Contender], rule: Rule, progress: Progress) -> Loads:
+def _loads(
+    group: Sequence[Contender], rule: Rule, progress: Progress
+) -> tuple[Loads, tuple[str, ...]]:
+    """The loads, and what made the times of devices unsteady."""
     random = np.random.default_rng(rule.seed)
     loads: Loads = []
-    start = perf_counter()
+    start, rested = perf_counter(), 0.0
     order: list[int] = []
-    with Devices() as devices:
-        while not _is_enough(group, loads, rule, perf_counter() - start):
+    places = [one.target for one in group]
+    with Devices(rule.cores) as devices:
+        while not _is_enough(group, loads, rule, perf_counter() - start - rested):
+            rested += devices.rest(places, rule.cool_seconds - rested)
             order = order[::-1] if len(loads) % 2 else random.permutation(len(group)).tolist()
             quota = _quota(rule, len(group), len(loads))
             loads.append(one_load(group, order, quota, random, devices))
@@ -458,7 +471,12 @@ def _loads(group: Sequence[Contender], rule: Rule, progress: Progress) -> Loads:
                     len(loads),
                 )
             )
-    return loads
+        devices.rest(places, 0)  # how hot they are in the end
+        warnings = devices.warnings(places)
+    if rested:
+        waited = phrase("waited {time} for cores to cool", time_text(1e6 * rested))
+        warnings = (*warnings, waited)
+    return loads, warnings
 
 
 def _values_to_loads(group_size: int) -> int:

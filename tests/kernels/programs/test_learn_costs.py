@@ -1,5 +1,6 @@
 """What is learned of a machine is kept for it alone, and moves where sparse layers break even."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from litesmith import Session
 from litesmith.kernels.programs import cost_factors
 from litesmith.kernels.programs.cost_factors import Factors, factors, is_learned, keep, kind_of
-from litesmith.kernels.programs.learn_costs import learn_costs, measured
+from litesmith.kernels.programs.learn_costs import is_fine, learn_costs, measured
 from litesmith.kernels.programs.sparse_parts import KINDS, break_even, dense_us, gain
 from litesmith.native.user_cache import VARIABLE
 from tests.kernels.one_op import needs_float_codes, needs_numba
@@ -106,3 +107,11 @@ def test_a_session_learns_where_a_layer_has_zeros(own: Path, zeros: float) -> No
     layer = model("FULLY_CONNECTED", 32, (64, 64), zeros, 0)
     Session(layer, "cpu:1:litesmith").close()
     assert is_learned() == (zeros > 0)
+
+
+def test_a_clock_that_leaps_or_stands_is_not_measured_with() -> None:
+    tick = 15_625_000
+    assert is_fine(time.thread_time_ns)
+    assert not is_fine(lambda: time.perf_counter_ns() // tick * tick)
+    leaps = iter((0, tick))
+    assert not is_fine(lambda: next(leaps))

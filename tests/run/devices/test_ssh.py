@@ -19,6 +19,7 @@ from litesmith.errors import BadInput, CannotRun
 from litesmith.evidence.bench_record import PartialBench
 from litesmith.evidence.log import Log
 from litesmith.ir.types import Model
+from litesmith.operating_system import core_kinds
 from litesmith.run.core.target import Target
 from litesmith.run.devices import agent
 from litesmith.run.devices.address import Address, Lost, is_address, parse
@@ -115,6 +116,20 @@ def test_the_runner_ends_with_its_connection(here: Device) -> None:
     threading.Timer(0.3, here._process.stdin.close).start()  # pyright: ignore[reportOptionalMemberAccess]
     assert len(session.take(1_000_000_000)[0]) < 1_000_000_000
     assert here._process.wait(10) == 0
+
+
+def test_a_device_tells_its_cores_and_keeps_to_those_that_are_chosen(here: Device) -> None:
+    """It is this machine, so that what it tells is known."""
+    known = core_kinds()
+    assert here.look().cores == known
+    one = min(os.sched_getaffinity(0))
+    here.pin(frozenset({one}))
+    told = here.ask(do="look", script="grep Cpus_allowed_list /proc/self/status")["text"]
+    assert told.split()[1:] == [str(one)]
+    with pytest.raises(CannotRun, match=r"here: .*Invalid argument"):
+        here.pin(frozenset({4095}))
+    with here.opened(to_bytes(zoo.convnet())) as session:
+        assert len(session.take(3)[0]) == 3
 
 
 def test_a_copy_that_breaks_off_leaves_nothing(here: Device, tmp_path: Path) -> None:

@@ -172,6 +172,12 @@ BENCH = Command(
         ),
         CORES,
         option(
+            "--cool",
+            kind=float,
+            metavar="SECONDS",
+            help="Wait up to so many seconds in all while a core is held back against heat.",
+        ),
+        option(
             "--copies",
             kind=bool,
             help="Also measure what feeding inputs and reading outputs costs.",

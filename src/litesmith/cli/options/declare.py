@@ -11,7 +11,6 @@ help shows, which a test compares.
 """
 
 import inspect
-import shlex
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from litesmith.cli.options.examples import EXAMPLES
 from litesmith.cli.options.panels import PANELS, place_of
 from litesmith.cli.options.wrapping import wrap, write_rows
 from litesmith.lang.language import LANGUAGES, say
+from litesmith.operating_system import quote_all
 from litesmith.phrases import phrase
 
 Typed = dict[str, Any]
@@ -191,7 +191,7 @@ def version_option(text: str) -> click.Option:
 
 def typed_command() -> str:
     """The command as the user typed it, for the records."""
-    return shlex.join(["litesmith", *sys.argv[1:]])
+    return quote_all(["litesmith", *sys.argv[1:]])
 
 
 def takes(function: Callable[..., object], name: str) -> bool:

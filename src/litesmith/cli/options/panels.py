@@ -123,7 +123,16 @@ PANELS = (
     ),
     Panel(
         phrase("Measuring"),
-        ("--seconds", "--predict", "--runs", "--warmup-runs", "--copies", "--check", "--strict"),
+        (
+            "--seconds",
+            "--predict",
+            "--runs",
+            "--warmup-runs",
+            "--cool",
+            "--copies",
+            "--check",
+            "--strict",
+        ),
     ),
     Panel(
         phrase("Output"),

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from shlex import quote
 from statistics import mean, median
 
 import click
@@ -13,6 +12,7 @@ from litesmith.cli.text.micro_text import print_micro
 from litesmith.cli.text.printing import command, console, heading, line, localize, table
 from litesmith.diagnosis.all_targets import ModelOnTargets, TargetResult, TargetsBench
 from litesmith.micro.memory_report import MicroBench
+from litesmith.operating_system import quote
 from litesmith.phrases import phrase
 from litesmith.run.core.target import LITESMITH
 from litesmith.timing.copies import Copies

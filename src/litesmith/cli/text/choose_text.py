@@ -1,7 +1,6 @@
 """What `choose` prints, while it works and at the end."""
 
 from collections.abc import Sequence
-from shlex import quote
 
 from rich.console import Group
 from rich.table import Table
@@ -18,6 +17,7 @@ from litesmith.cli.text.printing import (
     table,
 )
 from litesmith.evidence.choose_record import NONE, CandidateRow
+from litesmith.operating_system import quote
 from litesmith.phrases import join, phrase
 from litesmith.search.choosing.choose_models import Chosen
 from litesmith.search.choosing.choose_run import ChooseView

@@ -3,12 +3,12 @@ left.
 """
 
 from pathlib import Path
-from shlex import quote
 
 from rich.text import Text
 
 from litesmith.cli.text import printing as show
 from litesmith.front.convert import Converted
+from litesmith.operating_system import quote
 from litesmith.phrases import phrase
 from litesmith.units import number_text, plain
 

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from shlex import quote
 
 from litesmith.accuracy.evaluate import Evaluation, preparation_text
 from litesmith.accuracy.scoring import MOST_DB
@@ -14,6 +13,7 @@ from litesmith.cli.text import printing as show
 from litesmith.cli.text.apply_text import print_done, print_left
 from litesmith.cli.text.speed_text import print_speed
 from litesmith.front.quantize import Quantized
+from litesmith.operating_system import quote
 from litesmith.passes.core.recipe import text_of
 from litesmith.passes.core.schemes import SCHEMES
 from litesmith.phrases import phrase

@@ -1,10 +1,9 @@
 """What `retrain` prints, while it works and at the end."""
 
-from shlex import quote
-
 from rich.text import Text
 
 from litesmith.cli.text import printing as show
+from litesmith.operating_system import quote
 from litesmith.phrases import phrase
 from litesmith.training.teaching.picture_result import TaughtNetwork
 from litesmith.training.teaching.retraining import Retrained

@@ -1,10 +1,10 @@
 """Prints the result of `targets`."""
 
 from pathlib import Path
-from shlex import quote
 
 from litesmith.cli.text import printing as show
 from litesmith.diagnosis.all_targets import Targets
+from litesmith.operating_system import quote
 from litesmith.phrases import phrase
 from litesmith.units import bytes_text
 

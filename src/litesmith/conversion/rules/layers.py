@@ -200,31 +200,33 @@ def _spread_part(
     # Weights that are made of codes stay those of one op, for integers.
     if same and is_apart and weight.quant is None and weight.dtype == "float32":
         return _apart(lower, last, weight)
-    sizes = (
-        [size for _, size in places]
-        if same
-        else [max(f, b + s) for f, (b, s) in zip(full, places, strict=True)]
-    )
-    exact = sizes if same else full
-    shape = np.array([last.shape[0], *exact, weight.shape[1]], np.int32)
-    options: dict[str, Any] = {"padding": "SAME" if same else "VALID"}
-    if len(spatial) == 3:
-        for name, stride in zip(_AXES, strides, strict=True):
-            options[f"stride_{name}"] = stride
-        made = lower.op(
-            "CONV_3D_TRANSPOSE", shape, lower.transpose(weight, (2, 3, 4, 1, 0)), last, **options
-        )
-    else:
-        options |= {"stride_h": strides[0], "stride_w": strides[1]}
-        made = lower.op(
-            "TRANSPOSE_CONV", shape, lower.transpose(weight, (1, 2, 3, 0)), last, **options
-        )
+    sizes = [size for _, size in places] if same else full
+    made = _transposed(lower, last, weight, strides, sizes, "SAME" if same else "VALID")
     if same:
         return made
     beyond = [max(b + s - f, 0) for f, (b, s) in zip(full, places, strict=True)]
     made = add_frame(lower, made, [(0, b) for b in beyond])
     cut = [(0, last.shape[0], 1), *((b, b + s, 1) for b, s in places), (0, weight.shape[1], 1)]
     return cut_out(lower, made, cut)
+
+
+def _transposed(
+    lower: Lowering,
+    last: Tensor,
+    weight: Tensor,
+    strides: Sequence[int],
+    sizes: Sequence[int],
+    padding: str,
+) -> Tensor:
+    """LiteRT's transposed convolution with an output of these sizes."""
+    shape = np.array([last.shape[0], *sizes, weight.shape[1]], np.int32)
+    names = _AXES[-len(strides) :]
+    options: dict[str, Any] = {"padding": padding}
+    options |= {f"stride_{name}": stride for name, stride in zip(names, strides, strict=True)}
+    is_3d = len(strides) == 3
+    filters = lower.transpose(weight, (2, 3, 4, 1, 0) if is_3d else (1, 2, 3, 0))
+    kind = "CONV_3D_TRANSPOSE" if is_3d else "TRANSPOSE_CONV"
+    return lower.op(kind, shape, filters, last, **options)
 
 
 def _apart(lower: Lowering, last: Tensor, weight: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from math import ceil, floor
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,31 +12,49 @@ from litesmith.conversion.rules.shapes import positive
 from litesmith.ir.types import Array, Tensor
 
 
+class Axis(NamedTuple):
+    """How one axis is resized, from `before` values to `size`.
+
+    how     how the source counts coordinates, as `coordinate_transformation_mode` names it
+    region  where the kept part begins and ends, as shares of the axis; None where all is kept
+    """
+
+    how: str
+    before: int
+    size: int
+    scale: float
+    region: tuple[float, float] | None = None
+
+
 def resize(lower: Lowering, node: Node) -> Tensor:
     x = lower.first(node)
-    rank = len(x.shape)
     sizes, scales = _target(lower, node, x)
     how = node.word(
         "coordinate_transformation_mode", "half_pixel" if lower.opset > 10 else "asymmetric"
     )
-    mode = node.word("mode", "nearest")
-    moved = [axis for axis in range(rank) if sizes[axis] != x.shape[axis] or scales[axis] != 1]
+    axes = _list_axes(how, x, sizes, scales)
     if how == "tf_crop_and_resize":
-        regions = _regions(lower, node, rank)
-        return _by_matrices(lower, x, list(range(rank)), node, sizes, scales, how, regions)
+        regions = _regions(lower, node, len(axes))
+        axes = [a._replace(region=region) for a, region in zip(axes, regions, strict=True)]
+        return _by_matrices(lower, node, x, axes, range(len(axes)))
+    moved = [place for place, a in enumerate(axes) if a.size != a.before or a.scale != 1]
     if not moved:
         return x
-    quick = _own_op(lower, node, x, sizes, scales, how, mode)
-    return quick or _by_matrices(lower, x, moved, node, sizes, scales, how, None)
+    return _own_op(lower, node, x, axes) or _by_matrices(lower, node, x, axes, moved)
 
 
-def _regions(lower: Lowering, node: Node, rank: int) -> Array:
-    """The beginnings of the kept part on every axis, then its ends."""
+def _list_axes(how: str, x: Tensor, sizes: Sequence[int], scales: Sequence[float]) -> list[Axis]:
+    return [Axis(how, *row) for row in zip(x.shape, sizes, scales, strict=True)]
+
+
+def _regions(lower: Lowering, node: Node, rank: int) -> list[tuple[float, float]]:
+    """The beginning and the end of the kept part of each axis."""
     axes = [positive(a, rank) for a in node.integers("axes", range(rank))]
     given = lower.known(lower.inputs(node, 2)[1], "regions").reshape(2, len(axes))
-    whole = np.array([[0.0] * rank, [1.0] * rank])
-    whole[:, axes] = given
-    return whole.reshape(-1)
+    regions = [(0.0, 1.0)] * rank
+    for axis, begin, end in zip(axes, *given.tolist(), strict=True):
+        regions[axis] = float(begin), float(end)
+    return regions
 
 
 def upsample(lower: Lowering, node: Node) -> Tensor:
@@ -51,9 +69,9 @@ def upsample(lower: Lowering, node: Node) -> Tensor:
         node.outputs,
         {"mode": node.word("mode", "nearest"), "nearest_mode": "floor"},
     )
-    quick = _own_op(lower, plain, x, sizes, scales, "asymmetric", node.word("mode", "nearest"))
-    moved = [axis for axis in range(len(sizes)) if sizes[axis] != x.shape[axis]]
-    return quick or _by_matrices(lower, x, moved, plain, sizes, scales, "asymmetric", None)
+    axes = _list_axes("asymmetric", x, sizes, scales)
+    moved = [place for place, a in enumerate(axes) if a.size != a.before]
+    return _own_op(lower, plain, x, axes) or _by_matrices(lower, plain, x, axes, moved)
 
 
 def _target(lower: Lowering, node: Node, x: Tensor) -> tuple[tuple[int, ...], tuple[float, ...]]:
@@ -85,20 +103,15 @@ def _target(lower: Lowering, node: Node, x: Tensor) -> tuple[tuple[int, ...], tu
     return tuple(sizes), tuple(scales)
 
 
-def _own_op(
-    lower: Lowering,
-    node: Node,
-    x: Tensor,
-    sizes: Sequence[int],
-    scales: Sequence[float],
-    how: str,
-    mode: str,
-) -> Tensor | None:
+def _own_op(lower: Lowering, node: Node, x: Tensor, axes: Sequence[Axis]) -> Tensor | None:
     """The op that LiteRT has for it, where that computes the same."""
-    exact = all(abs(s - n / d) < 1e-6 for s, n, d in zip(scales, sizes, x.shape, strict=True))
-    if len(x.shape) != 4 or sizes[:2] != x.shape[:2] or not exact or x.dtype != "float32":
+    how, mode, sizes = axes[0].how, node.word("mode", "nearest"), [a.size for a in axes[2:]]
+    exact = all(abs(a.scale - a.size / a.before) < 1e-6 for a in axes)
+    if len(axes) != 4 or any(a.size != a.before for a in axes[:2]):
         return None
-    if node.integer("antialias") and any(s < 1 for s in scales):
+    if not exact or x.dtype != "float32":
+        return None
+    if node.integer("antialias") and any(a.scale < 1 for a in axes):
         return None
     options: dict[str, Any] | None = {
         "half_pixel": {"half_pixel_centers": True, "align_corners": False},
@@ -106,34 +119,31 @@ def _own_op(
         "asymmetric": {"half_pixel_centers": False, "align_corners": False},
         "align_corners": {"half_pixel_centers": False, "align_corners": True},
     }.get(how)
-    if options is None or (how == "pytorch_half_pixel" and 1 in sizes[2:]):
+    if options is None or (how == "pytorch_half_pixel" and 1 in sizes):
         return None
-    if how == "align_corners" and 1 in (*sizes[2:], *x.shape[2:]):
+    if how == "align_corners" and 1 in (*sizes, *x.shape[2:]):
         return None
     if mode == "linear":
         kind = "RESIZE_BILINEAR"
-    elif mode == "nearest" and _is_same_nearest(node, how, sizes, x.shape):
+    elif mode == "nearest" and all(_is_plain_nearest(node, a) for a in axes[2:]):
         kind = "RESIZE_NEAREST_NEIGHBOR"
         options = {"half_pixel_centers": False, "align_corners": False}
     else:
         return None
-    made = lower.op(kind, lower.channels_last(x), np.array(sizes[2:], np.int32), **options)
+    made = lower.op(kind, lower.channels_last(x), np.array(sizes, np.int32), **options)
     return lower.channels_first(made)
 
 
-def _is_same_nearest(node: Node, how: str, sizes: Sequence[int], old: Sequence[int]) -> bool:
+def _is_plain_nearest(node: Node, axis: Axis) -> bool:
     """True where each pixel comes from floor(place × old / new), as LiteRT's op has it."""
-    for size, before in zip(sizes[2:], old[2:], strict=True):
-        ours = _nearest(node, how, size, before, size / before)
-        if not np.array_equal(ours, np.minimum(np.arange(size) * before // size, before - 1)):
-            return False
-    return True
+    _, before, size, *_ = axis
+    ours = _nearest(node, axis._replace(scale=size / before))
+    return np.array_equal(ours, np.minimum(np.arange(size) * before // size, before - 1))
 
 
-def _places(
-    how: str, size: int, before: int, scale: float, region: tuple[float, float] | None
-) -> Array:
+def _places(axis: Axis) -> Array:
     """The position of each value of the new axis on the old one."""
+    how, before, size, scale, region = axis
     place = np.arange(size, dtype=np.float64)
     length = before * scale
     if how == "half_pixel":
@@ -156,15 +166,8 @@ def _places(
     raise Unsupported("coordinate_transformation_mode {how}", how)
 
 
-def _nearest(
-    node: Node,
-    how: str,
-    size: int,
-    before: int,
-    scale: float,
-    region: tuple[float, float] | None = None,
-) -> Array:
-    places = _places(how, size, before, scale, region)
+def _nearest(node: Node, axis: Axis) -> Array:
+    places = _places(axis)
     way = node.word("nearest_mode", "round_prefer_floor")
     rounded = {
         "round_prefer_floor": np.ceil(places - 0.5),
@@ -172,36 +175,27 @@ def _nearest(
         "floor": np.floor(places),
         "ceil": np.ceil(places),
     }[way]
-    return rounded.clip(0, before - 1).astype(np.int64)
+    return rounded.clip(0, axis.before - 1).astype(np.int64)
 
 
 def _by_matrices(
-    lower: Lowering,
-    x: Tensor,
-    axes: Sequence[int],
-    node: Node,
-    sizes: Sequence[int],
-    scales: Sequence[float],
-    how: str,
-    regions: Array | None,
+    lower: Lowering, node: Node, x: Tensor, axes: Sequence[Axis], moved: Sequence[int]
 ) -> Tensor:
     """One axis after another, by a product with the weights of its old values."""
-    rank, mode = len(x.shape), node.word("mode", "nearest")
-    outside = np.ones(sizes, bool) if how == "tf_crop_and_resize" else None
-    start = x
-    for axis in axes:
-        region = None if regions is None else (float(regions[axis]), float(regions[axis + rank]))
-        before = start.shape[axis]
+    rank, mode = len(axes), node.word("mode", "nearest")
+    crops = axes[0].how == "tf_crop_and_resize"
+    outside = np.ones([a.size for a in axes], bool) if crops else None
+    for place in moved:
+        axis = axes[place]
         if outside is not None:
-            places = _places(how, sizes[axis], before, scales[axis], region)
-            good = (places >= 0) & (places <= before - 1)
-            outside &= good.reshape([-1 if i == axis else 1 for i in range(rank)])
+            places = _places(axis)
+            good = (places >= 0) & (places <= axis.before - 1)
+            outside &= good.reshape([-1 if i == place else 1 for i in range(rank)])
         if mode == "nearest":
-            picked = _nearest(node, how, sizes[axis], before, scales[axis], region)
-            x = lower.op("GATHER", x, picked.astype(np.int32), axis=axis)
+            x = lower.op("GATHER", x, _nearest(node, axis).astype(np.int32), axis=place)
             continue
-        matrix = _weights(node, how, sizes[axis], before, scales[axis], region, mode)
-        order = [i for i in range(rank) if i != axis] + [axis]
+        matrix = _weights(node, axis, mode)
+        order = [i for i in range(rank) if i != place] + [place]
         turned = lower.cast(lower.transpose(x, order), "float32")
         made = lower.op("FULLY_CONNECTED", turned, matrix, None, keep_num_dims=rank > 2)
         x = lower.cast(lower.transpose(made, [order.index(i) for i in range(rank)]), x.dtype)
@@ -211,21 +205,13 @@ def _by_matrices(
     return x
 
 
-def _weights(
-    node: Node,
-    how: str,
-    size: int,
-    before: int,
-    scale: float,
-    region: tuple[float, float] | None,
-    mode: str,
-) -> Array:
+def _weights(node: Node, axis: Axis, mode: str) -> Array:
     """The weight of each old value in each new one."""
-    places = _places(how, size, before, scale, region)
+    places, before = _places(axis), axis.before
     soft = bool(node.integer("antialias"))
-    narrow = min(scale, 1.0) if soft else 1.0
+    narrow = min(axis.scale, 1.0) if soft else 1.0
     reach = ceil({"linear": 1, "cubic": 2}[mode] / narrow)
-    matrix = np.zeros((size, before))
+    matrix = np.zeros((axis.size, before))
     for row, place in enumerate(places.tolist()):
         before_it = int(place // 1)
         taps = np.arange(before_it - reach + 1, before_it + reach + 1)

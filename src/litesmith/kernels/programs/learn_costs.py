@@ -34,7 +34,6 @@ SHAPES = {False: ((196, 256, 256), (49, 512, 512)), True: ((1, 1024, 1024), (1, 
 ZEROS = 0.9
 _ROUNDS, _LEAST_NS = 12, 400_000
 _TIMES = 16  # that a program has our kernel: a call of Python's takes as long as a small layer
-_COARSE = 1e-6  # seconds; a clock of a thread that tells less than this is not used
 
 
 def learn_costs() -> None:
@@ -96,8 +95,7 @@ def _zeros(model: Model) -> float:
 
 def _shortest(runs: Sequence[Callable[[], object]]) -> list[float]:
     """Nanoseconds of a run of each: the least of some rounds, in turns."""
-    is_fine = time.get_clock_info("thread_time").resolution <= _COARSE
-    clock = time.thread_time_ns if is_fine else time.perf_counter_ns
+    clock = time.thread_time_ns if is_fine(time.thread_time_ns) else time.perf_counter_ns
     least = [float("inf")] * len(runs)
     for _ in range(_ROUNDS):
         for place, run in enumerate(runs):
@@ -108,3 +106,12 @@ def _shortest(runs: Sequence[Callable[[], object]]) -> list[float]:
                 count += 1
             least[place] = min(least[place], took / count)
     return least
+
+
+def is_fine(clock: Callable[[], int]) -> bool:
+    """True where a clock moves within the shortest time that is measured, and not in leaps: that of
+    a thread takes steps of 16 ms on Windows, which tells 100 ns of it."""
+    began, ends = clock(), time.perf_counter_ns() + _LEAST_NS
+    while time.perf_counter_ns() < ends:
+        pass
+    return 0 < clock() - began <= 2 * _LEAST_NS

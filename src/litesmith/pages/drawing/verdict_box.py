@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from shlex import quote
 from typing import NamedTuple
 
 from litesmith.evidence.tune_record import NextStep
 from litesmith.lang.language import say
+from litesmith.operating_system import quote
 from litesmith.pages.drawing.markup import Html, bullets, join_html, tag
 from litesmith.pages.records.record_words import duration_words
 from litesmith.phrases import join, phrase

@@ -1,7 +1,6 @@
 """The graph of the result of `tune` beside the original, from the records of its folder."""
 
 from pathlib import Path
-from shlex import quote
 
 from litesmith.anatomy.source_file import SourceFile, open_source
 from litesmith.errors import LitesmithError
@@ -10,6 +9,7 @@ from litesmith.graph_view.gather_view import GraphView, ViewRequest, lay_out
 from litesmith.graph_view.loss_path import Noise
 from litesmith.graph_view.op_measures import ErrorFact, OpErrors, TimeFact, Timing, predict_times
 from litesmith.ir.types import Model
+from litesmith.operating_system import quote
 from litesmith.pages.drawing.markup import Html
 from litesmith.pages.graph.graph_section import graph_section
 from litesmith.pages.records.tune_folder import TuneFolder

@@ -9,8 +9,6 @@ refused: no setting keeps an op on the CPU. The rest is run once in a child proc
 
 import json
 import math
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from litesmith.errors import CannotRun
 from litesmith.ir.ops import late_tensors
@@ -22,6 +20,7 @@ from litesmith.run.core.target import FULL, Target
 from litesmith.run.litert.capi import STATUSES
 from litesmith.run.litert.gpu_messages import reasons
 from litesmith.run.rules.gpu import flaw
+from litesmith.temporary import temporary_folder
 from litesmith.tflite.file import save
 from litesmith.type_guards import is_list_or_tuple
 from litesmith.units import percent_text
@@ -97,8 +96,8 @@ def why_unopened(error: CannotRun, graph: Graph) -> CannotRun:
 
 def _asked(model: Model) -> tuple[frozenset[int], dict[str, str]]:
     """The numbers of the ops that it takes, and why it does not take some kinds."""
-    with TemporaryDirectory(prefix="litesmith-gpu-") as folder:
-        path = Path(folder, "model.tflite")
+    with temporary_folder("litesmith-gpu-") as folder:
+        path = folder / "model.tflite"
         save(model, path)
         try:
             told = ask("litesmith.run.gpu_trial", path, seconds=_SECONDS)

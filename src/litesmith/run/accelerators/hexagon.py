@@ -11,7 +11,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from litesmith.errors import BadInput, BadModel, CannotRun
 from litesmith.ir.types import Model
@@ -22,6 +21,7 @@ from litesmith.run.core.child_process import run_program
 from litesmith.run.core.placement import MEASURED, Home, Placement, mark_ops, marks_of, refuse
 from litesmith.run.rules.hexagon import HEXAGON
 from litesmith.run.rules.rule_row import place_by_rules
+from litesmith.temporary import temporary_folder
 from litesmith.tflite.file import save
 from litesmith.tflite.read import read
 
@@ -40,8 +40,8 @@ def hexagon_place(model: Model, soc: str = DEFAULT_SOC) -> Placement:
     found = hexagon()
     if not found.usable:
         raise CannotRun("target hexagon: {why}; {how}", found.why, found.how)
-    with TemporaryDirectory(prefix="litesmith-hexagon-") as folder:
-        path, out = Path(folder, "model.tflite"), Path(folder, "out.tflite")
+    with temporary_folder("litesmith-hexagon-") as folder:
+        path, out = folder / "model.tflite", folder / "out.tflite"
         save(mark_ops(model), path)
         failed = _partition(path, out, soc)
         if failed:

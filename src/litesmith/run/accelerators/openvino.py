@@ -21,7 +21,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,6 +36,7 @@ from litesmith.run.core.placement import MEASURED, Home, Placement, refuse
 from litesmith.run.core.runner import Port, port_names
 from litesmith.run.litert.capi import quiet
 from litesmith.run.rules.openvino import FLAWS
+from litesmith.temporary import temporary_folder
 from litesmith.tflite.file import save
 
 if TYPE_CHECKING:
@@ -220,8 +220,8 @@ def _read(
     core: "openvino.Core", model: Model, trial_settings: dict[str, str] | None
 ) -> "openvino.Model":
     """The model as OpenVINO reads it, which is from a file only."""
-    with TemporaryDirectory(prefix="litesmith-openvino-") as folder:
-        path = Path(folder, "model.tflite")
+    with temporary_folder("litesmith-openvino-") as folder:
+        path = folder / "model.tflite"
         save(model, path)
         if trial_settings is not None:
             _survive(path, {t.name: t.shape for t in model.main.inputs}, trial_settings)

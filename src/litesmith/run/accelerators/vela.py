@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
 from litesmith.errors import BadInput, CannotRun
@@ -34,6 +33,7 @@ from litesmith.run.core.placement import (
     marks_of,
     refuse,
 )
+from litesmith.temporary import temporary_folder
 from litesmith.tflite.file import save
 from litesmith.tflite.read import read
 
@@ -66,15 +66,15 @@ def vela_place(model: Model, accelerator: str = "ethos-u55-128") -> Placement:
         )
     if find_spec("ethosu") is None:
         raise CannotRun("Vela is not installed; {install}", install_command("ethos"))
-    with TemporaryDirectory(prefix="litesmith-vela-") as folder:
-        path = Path(folder, "model.tflite")
+    with temporary_folder("litesmith-vela-") as folder:
+        path = folder / "model.tflite"
         save(mark_ops(model), path)  # Vela speaks of ops by what they make
         told, failed = _compile(path, accelerator)
         if failed:
             return _refuse(accelerator, model, failed)
         # Not `load`: the NPU's scratch memory is read before it is written, which is no model.
-        compiled = read(memoryview(Path(folder, "model_vela.tflite").read_bytes()))
-        facts = _facts(told, next(Path(folder).glob("*_summary_*.csv")))
+        compiled = read(memoryview((folder / "model_vela.tflite").read_bytes()))
+        facts = _facts(told, next(folder.glob("*_summary_*.csv")))
     homes = _homes(model, compiled, _reasons(told))
     pieces = sum(op.custom == _COMMANDS for op in compiled.main.ops)
     if not pieces:
@@ -187,7 +187,7 @@ def _why_none(homes: tuple[Home, ...]) -> str:
 def _facts(told: str, summary: Path) -> Mapping[str, Fact]:
     """Vela's estimates, the system they are for, and its own count of ops: it takes some apart."""
     counts = {side.lower(): int(count) for side, count in _COUNT.findall(told)}
-    with summary.open(newline="") as file:
+    with summary.open(encoding="utf-8", newline="") as file:
         row = next(csv.DictReader(file))
     flash = float(row["on_chip_flash_memory_used"]) + float(row["off_chip_flash_memory_used"])
     return MappingProxyType(

@@ -16,6 +16,7 @@ from litesmith.errors import BadInput, CannotRun
 from litesmith.phrases import phrase
 from litesmith.run.core.target import Target
 from litesmith.run.devices.address import TRANSPORTS, Address, Lost, after_runs, parse
+from litesmith.run.devices.condition import LOOK, Condition, read_condition
 from litesmith.temporary import temporary_file
 from litesmith.tflite.file import map_file
 from litesmith.units import plain
@@ -91,6 +92,7 @@ class Phone:
         self.name, self.serial, self.program = name, serial, program
         self._samples: dict[str, list[float]] = {}
         self._runs = 0
+        self._pinned: tuple[str, ...] = ()
         self._refuse_unusable()
         self.facts = self._facts()
 
@@ -114,6 +116,7 @@ class Phone:
             )
         path = self._put(model)
         words = [
+            *self._pinned,
             self.program,
             f"--graph={path}",
             f"--num_threads={wanted.threads}",
@@ -131,6 +134,16 @@ class Phone:
         self._runs += told.runs
         self._samples.setdefault(path, []).append(told.typical_us)
         return told
+
+    def look(self) -> Condition:
+        """How the phone is now."""
+        return read_condition(self._shell(LOOK.rstrip()).text)
+
+    def pin(self, cores: frozenset[int]) -> None:
+        """Lets models run on these cores only."""
+        self._pinned = "taskset", f"{sum(1 << core for core in cores):x}"
+        if self._shell(f"{shlex.join(self._pinned)} true").status:
+            raise CannotRun("{name}: its cores cannot be chosen; leave them to it", self.name)
 
     def _put(self, model: str | Path | bytes) -> str:
         """The model's path on the phone, where it is copied unless it is there."""

@@ -18,6 +18,7 @@ import json
 import os
 import platform
 import select
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -147,6 +148,20 @@ def greet(pipe: Pipe) -> None:
         except metadata.PackageNotFoundError:
             facts["runtime"] = WHEEL
     pipe.tell(facts=facts)
+
+
+def look(pipe: Pipe, script: str) -> None:
+    """Answers what a script of the shell prints about this machine."""
+    done = subprocess.run(["sh", "-c", script], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    pipe.tell(text=done.stdout.decode("utf-8", "replace"))
+
+
+def pin(pipe: Pipe, cores: list[int]) -> None:
+    """Runs what is opened from now on on these cores."""
+    if not hasattr(os, "sched_setaffinity"):
+        raise Refused("its system does not let a program choose its cores")
+    os.sched_setaffinity(0, cores)
+    pipe.tell(pinned=cores)
 
 
 def put(pipe: Pipe, digest: str, size: int) -> None:
@@ -304,6 +319,8 @@ def main() -> None:
     seats: Seats = {}
     does: dict[str, Callable[..., None]] = {
         "greet": partial(greet, pipe),
+        "look": partial(look, pipe),
+        "pin": partial(pin, pipe),
         "put": partial(put, pipe),
         "open": partial(open_seat, pipe, seats),
         "warm_up": partial(warm_up, pipe, seats),

@@ -20,6 +20,7 @@ from litesmith.errors import BadInput, CannotRun
 from litesmith.phrases import phrase
 from litesmith.run.core.target import Target
 from litesmith.run.devices.address import TRANSPORTS, Address, Lost, after_runs, parse
+from litesmith.run.devices.condition import LOOK, Condition, read_condition
 from litesmith.tflite.file import map_file
 from litesmith.units import plain
 
@@ -118,6 +119,14 @@ class Device:
         opened = DeviceSession(self, number, known, told["create_ns"] / 1e3, told["first_ns"] / 1e3)
         self._sessions.append(opened)
         return opened
+
+    def look(self) -> Condition:
+        """How the device is now."""
+        return read_condition(self.ask(do="look", script=LOOK)["text"])
+
+    def pin(self, cores: frozenset[int]) -> None:
+        """Lets models that are opened from now on run on these cores only."""
+        self.ask(do="pin", cores=sorted(cores))
 
     def close(self) -> None:
         """Ends the runner. Closing twice is fine."""

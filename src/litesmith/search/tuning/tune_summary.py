@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from shlex import join as join_words
-from shlex import quote, split
+from shlex import split
 
 from litesmith._version import VERSION
 from litesmith.data.sample_splits import items
@@ -13,6 +12,7 @@ from litesmith.installing import install_command
 from litesmith.micro.boards import BOARDS
 from litesmith.micro.memory_report import buffer_name, report_memory
 from litesmith.micro.plan_file import OVERLAPS
+from litesmith.operating_system import quote, quote_all
 from litesmith.phrases import join, phrase
 from litesmith.run.litert.own_kernels import own_kernels
 from litesmith.search.trial.budget import (
@@ -377,7 +377,7 @@ def _longer(search: Search, same: str) -> str:
         place = words.index("--minutes")
         del words[place : place + 2]
     words = [word for word in words if not word.startswith("--minutes=")]
-    return f"{join_words(words)} --resume --minutes {number_text(2 * minutes)}"
+    return f"{quote_all(words)} --resume --minutes {number_text(2 * minutes)}"
 
 
 def _other_goals(search: Search) -> list[str]:

@@ -81,7 +81,7 @@ def find_twins(model: Model, reference: Model) -> list[Twin]:
     if why_not:
         raise CannotRun(why_not)
     parts = names_by_output(structure_of(reference))
-    found = _Matching(model.main, reference.main).twins()
+    found = _Matching(model.main, reference.main).find_twins()
     return [replace(twin, part=parts.get(twin.theirs, "")) for twin in found]
 
 

@@ -157,14 +157,14 @@ class Devices:
                 self._read[known] = source, read_once(source)
             return _Here(self._read[known][1], place, warmup_runs)
         device = self._device(place)
-        seat: Seat
+        loaded: LoadedModel
         if isinstance(device, ssh.Device):
-            seat = _OverSsh(device, source, place.target, warmup_runs)
+            loaded = _OverSsh(device, source, place.target, warmup_runs)
         else:
-            seat = _OnPhone(device, source, place.target)
+            loaded = _OnPhone(device, source, place.target)
         last = self._looks.get(device.name, ())[-1:]
-        seat.note = join(filter(None, (seat.note, *(_describe(device, one) for one in last))), "; ")
-        return seat
+        loaded.note = join(filter(None, (loaded.note, *(_describe(device, one) for one in last))), "; ")
+        return loaded
 
     def _device(self, place: Address) -> ssh.Device | adb.Phone:
         """The device at an address, connected, with the cores that it is to use."""

@@ -122,7 +122,7 @@ class Head:
     strength: float
 
     @property
-    def cross_validate(self) -> CrossValidated:
+    def chosen(self) -> CrossValidated:
         """The cross-validated result of the chosen strength."""
         return next(one for one in self.tried if one.strength == self.strength)
 

@@ -34,7 +34,7 @@ def print_retrained(result: Retrained | TaughtNetwork) -> None:
             )
         )
     if result.head is not None and result.head.tried:
-        share = percent_text(result.head.judged.accuracy)
+        share = percent_text(result.head.chosen.accuracy)
         show.line(
             phrase(
                 "head of {count} classes solved on {learned} ({share} in cross-validation), {took}",

@@ -163,7 +163,9 @@ class Devices:
         else:
             loaded = _OnPhone(device, source, place.target)
         last = self._looks.get(device.name, ())[-1:]
-        loaded.note = join(filter(None, (loaded.note, *(_describe(device, one) for one in last))), "; ")
+        loaded.note = join(
+            filter(None, (loaded.note, *(_describe(device, one) for one in last))), "; "
+        )
         return loaded
 
     def _device(self, place: Address) -> ssh.Device | adb.Phone:

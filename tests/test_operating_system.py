@@ -21,6 +21,7 @@ from litesmith.operating_system import (
     cpu_name,
     crash_name,
     divert,
+    find_files,
     is_running,
     libc,
     pin,
@@ -260,3 +261,7 @@ def test_a_command_is_quoted_for_the_shell_that_it_is_typed_into(
     assert shlex.split(quote_all(words)) == words
     if platform == "win32":  # where single quotes are letters
         assert quote_all(words) == r"""litesmith inspect "C:\my models\it's.tflite" -o=/a,b"""
+
+
+def test_a_folder_with_a_name_that_none_can_have_holds_nothing() -> None:
+    assert find_files(Path("no\0name"), "*.json") == []

@@ -1,7 +1,7 @@
 """Keeps the package's messages for translators, as gettext catalogues in `locale/`.
 
-python tools/messages.py updates the catalogues from the source, and compiles them python
-tools/messages.py compile only compiles the files that the package reads
+    python tools/messages.py            updates the catalogues from the source, and compiles them
+    python tools/messages.py compile    only compiles the files that the package reads
 
 A message is the literal that a phrase, an error or a printing function is called with; Babel finds
 it by the name of the called function. `locale/foreign.txt` lists messages of other programs that

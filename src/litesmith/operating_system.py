@@ -337,7 +337,10 @@ def find_files(folder: Path, pattern: str) -> list[Path]:
     """The files of a folder with such names, in order; no pipes and devices, which need not end."""
     if not folder.is_dir():  # since 3.13, `glob` raises ValueError for a name with a zero byte
         return []
-    return sorted(path for path in folder.glob(pattern) if is_there(path))
+    try:
+        return sorted(path for path in folder.glob(pattern) if is_there(path))
+    except ValueError:  # what Python 3.14 says of a name that no folder can have
+        return []
 
 
 def is_endless(path: Path) -> bool:

@@ -169,14 +169,18 @@ def test_a_failure_while_standard_error_is_diverted_is_heard(
     assert "heard" in capfd.readouterr().err
 
 
-SHORT_OF_MEMORY = """\
+NO_LIMIT = 77
+SHORT_OF_MEMORY = f"""\
 import resource
+import sys
 from pathlib import Path
 from litesmith.cli.main import main
 
 taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 most = taken + 130_000_000
 resource.setrlimit(resource.RLIMIT_AS, (most, most))
+if resource.getrlimit(resource.RLIMIT_AS)[0] != most:  # qemu-user drops the limit
+    sys.exit({NO_LIMIT})
 main()
 """
 
@@ -187,5 +191,7 @@ def test_too_little_memory_is_no_bug_of_ours(tmp_path: Path, model: Path) -> Non
     del data  # a file with a hole, which takes no room
     words = ["eval", str(model), "--data", "x.npy", "--against", str(model), "--metric", "snr"]
     done = forked(SHORT_OF_MEMORY, words, cwd=tmp_path, variables=os.environ, seconds=60)
+    if done.returncode == NO_LIMIT:
+        pytest.skip("this system sets no limit to a process's memory")
     assert done.returncode == 2, done.stderr
     assert done.stderr.count("litesmith: ") == 1 and "memory" in done.stderr

@@ -490,7 +490,7 @@ def test_nothing_in_a_program_file_runs(
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.filterwarnings("ignore:.*torch.jit.trace.* is deprecated")
+@pytest.mark.filterwarnings("ignore:.*torch.jit.trace.* is (deprecated|not supported)")
 def test_other_files_of_torch_are_told_what_they_lack(tmp_path: Path) -> None:
     module, path = nn.Linear(2, 2).eval(), tmp_path / "model.pt2"
     torch.save(module.state_dict(), path)

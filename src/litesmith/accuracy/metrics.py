@@ -290,7 +290,7 @@ def choose_metric(
     if wrong:
         raise BadInput(wrong)
     notes = (
-        (phrase("{why}; {title} is told in place of accuracy", why, METRICS[name].title),)
+        (phrase("{why}; {title} is reported in place of accuracy", why, METRICS[name].title),)
         if why
         else ()
     )

@@ -216,7 +216,7 @@ def _lost_zeros(new: _Stored, now: Array, zeros: Array) -> Iterator[str]:
     if lost.any():
         gone, all_zeros = (total_text(int(places.sum())) for places in (lost, zeros))
         yield phrase(
-            "{told}: {lost} of {zeros} zeros are zeros no more", new.label, gone, all_zeros
+            "{told}: {lost} of {zeros} zeros are no longer zero", new.label, gone, all_zeros
         )
 
 
@@ -224,7 +224,7 @@ def _more_codes(new: _Stored, now: Array, most: int) -> Iterator[str]:
     codes = _codes_in_use(new, now)
     if codes > most:
         yield phrase(
-            "{told}: {count} codes beside 0, once {count2}",
+            "{told}: {count} codes beside 0, {count2} before",
             new.label,
             total_text(codes),
             total_text(most),

@@ -56,9 +56,11 @@ class _Output(io.FileIO):
 
 
 def _settle(number: int, stream: TextIO | None) -> TextIO:
+    # Where Python found none, a library may have opened a file of its own under the number since.
+    target: int | str = os.devnull if stream is None else number
     if stream is not None:
         stream.flush()
-    raw = _Output(number, "wb", closefd=False)
+    raw = _Output(target, "wb", closefd=stream is None)
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
         encoding="utf-8" if stream is None else stream.encoding,

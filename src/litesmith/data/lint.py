@@ -155,8 +155,8 @@ def _not_finite(seen: SeenData) -> Iterator[Problem]:
                     plain(tensor.name),
                     plain(bad[0]),
                 ),
-                phrase("a single one spoils every range and every answer that is made from it"),
-                phrase("take these samples away, or repair what makes them"),
+                phrase("a single one spoils every range and every answer computed from it"),
+                phrase("remove these samples, or repair their source"),
                 True,
             )
 
@@ -175,7 +175,7 @@ def _constant(seen: SeenData) -> Iterator[Problem]:
                     plain(flat[0]),
                 ),
                 phrase("they say nothing about the ranges inside the model"),
-                phrase("take them away, or look at what makes them"),
+                phrase("remove them, or check their source"),
                 len(flat) > len(spans) // 2,
             )
 
@@ -201,12 +201,15 @@ def _range(seen: SeenData) -> Iterator[Problem]:
                 source,
                 _ends(wanted),
             ),
-            phrase("normalised twice: the model does it itself, or its metadata says another way")
+            phrase(
+                "normalised twice: the model normalises itself, or its metadata states another "
+                "normalisation"
+            )
             if doubled
             else phrase("not normalised: the values lie far outside what the model was made for"),
             phrase("give pixels of 0 to 255 and let the model or --norm scale them")
             if doubled
-            else phrase("scale the data as the model wants it, or say --norm"),
+            else phrase("scale the data as the model expects, or set --norm"),
             True,
         )
 
@@ -307,7 +310,7 @@ def _outliers(seen: SeenData) -> Iterator[Problem]:
                     number_text(usual),
                 ),
                 phrase("a range that has to hold it leaves few steps for all others"),
-                phrase("take it away if it is an error; else use percentile ranges"),
+                phrase("remove it if it is an error; otherwise use percentile ranges"),
                 False,
             )
 
@@ -356,8 +359,8 @@ def _duplicates(seen: SeenData) -> Iterator[Problem]:
     if copies:
         yield Problem(
             phrase("{copies} of {total} samples are copies of others", copies, total),
-            phrase("they count twice and tell nothing new"),
-            phrase("take them away"),
+            phrase("they count twice and add nothing new"),
+            phrase("remove them"),
             copies > total // 2,
         )
 

@@ -275,10 +275,10 @@ def _evaluate(pair: Pair, data: Data, watch: Watch) -> tuple[Evaluation | None, 
         if _knows_classes(pair.reference, data, found):
             return found, tuple(note for note in found.notes if note not in data.notes)
         notes = (
-            phrase("the labels are left out: the float model does not tell these classes apart"),
+            phrase("the labels are ignored: the float model does not distinguish these classes"),
         )
     except LitesmithError as error:  # no metric fits the labels or outputs
-        notes = (phrase("the labels are left out: {error}", error),)
+        notes = (phrase("the labels are ignored: {error}", error),)
     unlabelled = WatchedData(watched, _without_labels)
     try:
         return evaluate_all([pair.model], unlabelled, against=pair.reference)[0], notes

@@ -373,7 +373,7 @@ def _is_here(delegate: Delegate, placement: Placement | None) -> bool:
 def _result_without_time(name: str, placement: Placement | None, why: str) -> TargetResult:
     """A target that cannot run here, or refuses to."""
     if why or placement is None:
-        return TargetResult(name, "refused", why or phrase("nothing is known of it"), placement)
+        return TargetResult(name, "refused", why or phrase("nothing is known about it"), placement)
     is_estimated = placement.latency_us is not None
     how = placement.latency_how if is_estimated else placement.how
     return TargetResult(name, how, "", placement, placement.latency_us)

@@ -290,7 +290,7 @@ CAUSES = (
     ),
     Cause(
         phrase("one sample stretches the range"),
-        phrase("the steps are so wide for its sake that all others have few; look at that sample"),
+        phrase("it makes the steps so wide that all other samples use few; look at that sample"),
         FORM,
         _outlier_sample,
         ("quantize(to={to}, ranges=percentile)", "quantize(to={to}, ranges=mse)"),
@@ -318,7 +318,7 @@ CAUSES = (
     ),
     Cause(
         phrase("values rounded between the ops"),
-        phrase("what every step does; 16 bits between the ops leave less of it"),
+        phrase("every 8-bit step does this; 16 bits between the ops reduce it"),
         FORM,
         _any,
         ("quantize(to=int16x8)",),
@@ -333,14 +333,16 @@ CAUSES = (
     ),
     Cause(
         phrase("a bias at the end of int32"),
-        phrase("its scale is too small for it, so that it was cut off"),
+        phrase("its scale is too small, so that it was cut off"),
         WEIGHTS,
         _full_bias,
         ("quantize(to={to})",),
     ),
     Cause(
         phrase("a bias that is not the float model's"),
-        phrase("cut off, stored at another scale, or of another version of the model"),
+        phrase(
+            "it was cut off, stored at another scale, or taken from another version of the model"
+        ),
         WEIGHTS,
         _wrong_bias,
         ("correct", "quantize(to={to})"),

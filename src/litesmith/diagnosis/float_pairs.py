@@ -100,7 +100,7 @@ def inseparable(model: Model) -> str:
     """Why the errors of single ops cannot be separated; "" where they can."""
     for op in model.main.ops:
         if op.is_custom:
-            what = phrase("is a custom op, of which nobody knows what it does when it is run alone")
+            what = phrase("is a custom op, whose behaviour when run alone is not known")
         elif called_graphs(op):
             what = "runs another graph"
         elif has_effect(op):
@@ -108,7 +108,7 @@ def inseparable(model: Model) -> str:
         else:
             continue
         return phrase(
-            "{op_name} {what}; the errors of single layers cannot be told apart", op_name(op), what
+            "{op_name} {what}; the errors of single layers cannot be separated", op_name(op), what
         )
     return ""
 

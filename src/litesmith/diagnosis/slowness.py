@@ -207,7 +207,7 @@ def _count_once(patient: ModelToDiagnose, ranked: Sequence[Diagnosis]) -> Iterat
         share = patient.share(sum(new.values())) if one.parts and patient.run_us else None
         costs = one.costs
         if again > _AGAIN * sum(one.parts.values()):
-            costs = phrase("{costs}; {time} of it is told above", costs, time_text(again))
+            costs = phrase("{costs}; {time} of it is counted above", costs, time_text(again))
         yield replace(one, costs=costs, share=share)
 
 
@@ -376,8 +376,8 @@ def _worth_quantizing(patient: ModelToDiagnose) -> Iterator[Diagnosis]:
         else phrase("float throughout; {scheme} may be faster here", scheme),
         phrase("the file"),
         phrase(
-            "of {schemes} the fastest, timed here beside the model; what it costs in accuracy only "
-            "data can tell: litesmith doctor MODEL --data DATA",
+            "the fastest of {schemes}, timed here beside the model; only data can tell what it "
+            "costs in accuracy: litesmith doctor MODEL --data DATA",
             join([form.scheme for form in forms], ", "),
         ),
         _gain(found.ratio),

@@ -66,8 +66,8 @@ def why_not_kept() -> str:
     why = _why_shared(place)
     if why:
         return phrase(
-            "{place}: is not used to keep anything, since {why}; `chmod 700` it if it is yours, or "
-            "name another with {variable}; a shared one needs {key}",
+            "{place}: nothing is kept in this folder, because {why}; `chmod 700` it if it is "
+            "yours, or name another folder with {variable}; a shared folder needs {key}",
             plain(str(place)),
             why,
             VARIABLE,
@@ -76,8 +76,8 @@ def why_not_kept() -> str:
     if _key() is not None:
         return ""
     return phrase(
-        "nothing is kept: {place} has no key that only you can read; remove it and it is made "
-        "anew, or give {key}",
+        "nothing is kept: {place} has no key that only you can read; remove it, and a new one is "
+        "made, or give {key}",
         plain(str(key_file() or "~")),
         KEY_VARIABLE,
     )

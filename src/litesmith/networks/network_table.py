@@ -94,8 +94,8 @@ _HELLO_EDGE = "Zhang et al. 2017 (MACs: half its operations)"
 _V3_EPSILON = 1e-3
 
 _LITE_MADDS = phrase(
-    "the list has about three more for each value that a convolution gives, as if batch "
-    "normalization and activation counted"
+    "the list counts about three more for each value that a convolution outputs, as if batch "
+    "normalization and activation were included"
 )
 _SMALL_MINIMALISTIC = phrase("the definition beside that README gives 52 M too")
 

@@ -101,7 +101,7 @@ def stride_of(op: Op) -> tuple[int, int]:
 
 STYLE = "style"
 _WEIGHT, _BIAS = "/weight", "/bias"
-_ONE_NETWORK = phrase("the weights of one network belong here")
+_ONE_NETWORK = phrase("a weight file holds the weights of one network")
 
 
 def read_npz(path: Path, _: Row) -> tuple[list[FileLayer], str]:

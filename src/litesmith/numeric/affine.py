@@ -69,7 +69,7 @@ def weight_scales(weights: Array, axis: int | None, bits: int) -> Float64s:
     by_channel = weights.reshape(1, -1) if axis is None else rows_of(weights, axis)
     peaks = np.abs(by_channel).max(axis=1, initial=0).astype(np.float64)
     if not np.isfinite(peaks).all():
-        raise ValueError(phrase("a weight is infinite or not a number"))
+        raise ValueError(phrase("a weight is infinite or NaN"))
     scales = peaks / largest_code(bits)
     usable = scales >= _LEAST_SCALE
     return np.where(usable, scales, scales.max() if usable.any() else 1.0)

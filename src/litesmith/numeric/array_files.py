@@ -71,7 +71,7 @@ def _array_bytes(archive: zipfile.ZipFile, one: zipfile.ZipInfo) -> int:
         declared, there = prod(shape) * dtype.itemsize, one.file_size - file.tell()
     if any(size < 0 for size in shape) or (declared != there and not dtype.hasobject):
         name, known = plain(one.filename), bytes_text(there)
-        raise ValueError(phrase("{name}: its head tells another size than {known}", name, known))
+        raise ValueError(phrase("{name}: its header states another size than {known}", name, known))
     return declared
 
 

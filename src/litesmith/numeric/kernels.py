@@ -201,7 +201,7 @@ def _refuse_senseless(kind: str, options: Record, arrays: Sequence[Array | None]
     shapes = infer_shapes(kind, known, options)
     if shapes is None and OPS[kind].shape is not None:
         raise ValueError(
-            phrase("{kind} on shapes {shape} makes no sense", kind, [t.shape for t in known if t])
+            phrase("{kind} is not defined for shapes {shape}", kind, [t.shape for t in known if t])
         )
     for shape in shapes or ():
         refuse_excess(shape)

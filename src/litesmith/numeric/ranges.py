@@ -49,7 +49,11 @@ class Seen:
     def __init__(self, what: frozenset[str] = WHAT) -> None:
         if not what <= WHAT:
             raise ValueError(
-                phrase("{what}: what can be gathered is {what2}", sorted(what - WHAT), sorted(WHAT))
+                phrase(
+                    "{what}: the statistics that can be gathered are {what2}",
+                    sorted(what - WHAT),
+                    sorted(WHAT),
+                )
             )
         self.what = what
         self.samples = self.spoiled = 0
@@ -86,7 +90,7 @@ class Seen:
     def mean(self) -> NDArray[np.float64]:
         """The mean of the samples, in the tensor's shape."""
         if self._total is None:
-            raise ValueError(phrase("no mean was gathered, or no sample was seen"))
+            raise ValueError(phrase("no mean was gathered, or there was no sample"))
         return self._total / self.samples
 
     @property
@@ -102,7 +106,7 @@ class Seen:
     def channel_peak(self) -> Floats:
         """The largest magnitude in each channel."""
         if self.channel_low is None or self.channel_high is None:
-            raise ValueError(phrase("no channels were gathered, or no sample was seen"))
+            raise ValueError(phrase("no channels were gathered, or there was no sample"))
         return np.maximum(np.abs(self.channel_low), np.abs(self.channel_high))
 
     def state(self) -> dict[str, Array]:
@@ -224,7 +228,7 @@ def _edges() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 def spread(seen: Seen) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """The buckets that are not empty, ascending: start, end and count of each."""
     if seen.histogram is None:
-        raise ValueError(phrase("no histogram was gathered, or no sample was seen"))
+        raise ValueError(phrase("no histogram was gathered, or there was no sample"))
     starts, ends = _edges()
     half = BUCKETS // 2
     finite = starts.size // 2
@@ -292,9 +296,7 @@ def estimate(how: str, seen: Seen, steps: int, bounds: Range = (-inf, inf)) -> R
     bounds.
     """
     if seen.spoiled:
-        raise ValueError(
-            phrase("{spoiled} samples held values that are infinite or not a number", seen.spoiled)
-        )
+        raise ValueError(phrase("{spoiled} samples hold infinite values or NaN", seen.spoiled))
     if seen.low > seen.high:
         return 0.0, 0.0  # no sample, or an empty tensor
     low, high = ESTIMATORS[how](seen, steps)

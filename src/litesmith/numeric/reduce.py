@@ -36,7 +36,7 @@ def mean(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
     """The mean; of integers, rounded towards zero."""
     count = int(np.prod([x.shape[axis] for axis in axes], dtype=np.int64))
     if count == 0:
-        raise ValueError(phrase("the mean of nothing"))
+        raise ValueError(phrase("the mean of no elements"))
     added = x.sum(axes, _wide(x), keepdims=keep)
     return added / count if x.dtype.kind == "f" else np.sign(added) * (np.abs(added) // count)
 

@@ -267,7 +267,7 @@ def _triangle(hessian: Matrix) -> _Triangle:
     until the factor exists.
     """
     if not np.isfinite(hessian).all():
-        raise ValueError(phrase("a moment of the inputs is infinite or not a number"))
+        raise ValueError(phrase("a moment of the inputs is infinite or NaN"))
     peak = np.abs(hessian).max(axis=(-2, -1), keepdims=True, initial=0)
     # scaled so that no intermediate number leaves float64
     hessian = hessian / np.where(peak > 0, peak, 1.0)
@@ -289,7 +289,7 @@ def _triangle(hessian: Matrix) -> _Triangle:
 def _round(weights: Matrix, triangle: _Triangle, steps: Matrix, ends: Ends) -> Matrix:
     """Rounds weights to codes, given the step of each."""
     if not np.isfinite(weights).all():
-        raise ValueError(phrase("a weight is infinite or not a number"))
+        raise ValueError(phrase("a weight is infinite or NaN"))
     hessian, _, order, factor = triangle
     nearest = _clip(weights / steps, ends)
     codes = np.empty_like(nearest)

@@ -165,5 +165,5 @@ def refit_under_mask(weights: Floats, mask: Mask, hessian: Floats, cross: Floats
             inner = equations[places[:, None], places]
             result[row, places] = np.linalg.solve(inner, wanted[row, places])
     if not np.isfinite(result).all():
-        raise ValueError(phrase("a moment of the inputs is infinite or not a number"))
+        raise ValueError(phrase("a moment of the inputs is infinite or NaN"))
     return result

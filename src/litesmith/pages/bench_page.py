@@ -173,8 +173,8 @@ def verdict_of(model: BenchedModel) -> tuple[str, Verdict]:
         return "proven", Verdict("✓", phrase("Measured"), meaning)
     if any(row.verdict == UNCLEAR for row in timed_rows(model)):
         meaning = phrase(
-            "Other programs kept the processor busy, so the times do not tell the targets "
-            "apart. Close them and run the same command again."
+            "Other programs kept the processor busy, so the times do not separate the targets. "
+            "Close them and run the same command again."
         )
         return "unclear", Verdict("≈", phrase("Unclear: the machine was busy"), meaning)
     meaning = phrase("Nothing timed here is faster than the CPU beyond the noise.")

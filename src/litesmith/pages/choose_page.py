@@ -55,8 +55,8 @@ _UNCLEAR = Verdict(
     "≈",
     phrase("Unclear: the machine was busy"),
     phrase(
-        "Other programs kept the processor busy, so the times do not tell the models "
-        "apart. Close them and run the same command again: it measures the times anew."
+        "Other programs kept the processor busy, so the times do not separate the models. Close "
+        "them and run the same command again: it measures the times anew."
     ),
 )
 _UNFINISHED = Verdict("…", phrase("Not finished"), phrase("This is what there is so far."))

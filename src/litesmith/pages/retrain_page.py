@@ -60,7 +60,7 @@ def retrain_page(folder: Path) -> Page:
     parts = list_parts(
         ("verdict", phrase("Verdict"), _verdict(record)),
         ("classes", phrase("Every class"), class_table(record)),
-        ("confusion", phrase("What is taken for what"), confusion_table(record)),
+        ("confusion", phrase("Which classes are confused"), confusion_table(record)),
         ("curves", phrase("Precision and recall"), precision_curves(record)),
         ("mistakes", phrase("The worst mistakes"), _mistakes(record)),
         ("head", phrase("How the head was chosen"), _head(record)),
@@ -83,8 +83,8 @@ _GUESSES = Verdict(
     "✕",
     phrase("No better than a guess"),
     phrase(
-        "On items that it has not seen, it does not clearly beat always naming the largest class. "
-        "More items to learn from, or --fine-tune, may help."
+        "On items that it has not seen, it is not clearly better than always answering the "
+        "largest class. More items to learn from, or --fine-tune, may help."
     ),
 )
 
@@ -92,14 +92,14 @@ _GUESSES = Verdict(
 _FINDS = Verdict(
     "✓",
     phrase("Learned"),
-    phrase("It finds things in pictures that it has not seen; the whole interval is above 0."),
+    phrase("It finds objects in images that it has not seen; the whole interval is above 0."),
 )
 _FINDS_NOTHING = Verdict(
     "✕",
     phrase("It finds too little"),
     phrase(
-        "In pictures that it has not seen, it may find nothing at all. More pictures to learn "
-        "from, or --fine-tune, may help."
+        "In images that it has not seen, it may find nothing at all. More images to learn from, "
+        "or --fine-tune, may help."
     ),
 )
 
@@ -222,8 +222,8 @@ def _mistakes(record: RetrainFolder) -> Html | None:
         hint = phrase("True boxes are green, the model's are red. Wrong labels show up here, too.")
     if record.is_segmenter:
         hint = phrase(
-            "What only the mask has is green, what only the model says is red; the share is that "
-            "of the pixels that are right. A wrong mask is found here too."
+            "Pixels that only the mask has are green, pixels that only the model predicts are "
+            "red; the share is that of right pixels. Wrong masks show up here, too."
         )
     items = [_mistake(one) for one in record.mistakes]
     return join_html(tag("p", hint, class_="hint"), tag("ul", *items, class_="thumbs"))

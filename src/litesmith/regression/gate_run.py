@@ -279,8 +279,8 @@ def _notes(case: GateCase) -> tuple[str, ...]:
     if then.get("runtime") != case.host.get("runtime"):
         notes.append(
             phrase(
-                "the runtime is {runtime}, the baseline's was {runtime2}: what the runtime "
-                "itself gained or lost is not seen, because both run on it",
+                "the runtime is {runtime}, the baseline's was {runtime2}: a change in speed of "
+                "the runtime itself does not show, because both models run on it",
                 case.host.get("runtime"),
                 then.get("runtime"),
             )

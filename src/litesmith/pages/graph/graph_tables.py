@@ -77,7 +77,7 @@ def slowest_table(view: GraphView) -> Html | None:
         titles = (phrase("Op"), phrase("Time"))
         return _table(view, titles, chosen, lambda row: (_time(view, 0, row.a_us),))
     chosen = sorted(rows, key=lambda row: -abs(row.saved_us))[:_MOST]
-    titles = (phrase("Op"), phrase("What became of it"), "A", "B", phrase("Change"))
+    titles = (phrase("Op"), phrase("Its counterpart"), "A", "B", phrase("Change"))
     return _table(
         view,
         titles,

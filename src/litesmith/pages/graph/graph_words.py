@@ -9,7 +9,7 @@ WORDS: dict[str, str] = {
     "alone": phrase("Error of the op alone"),
     "as": phrase("in {scheme}, as the others"),
     "barKey": phrase("A filled, B as a line, on one axis"),
-    "became": phrase("What became of it"),
+    "became": phrase("Its counterpart"),
     "brightWorse": phrase("bright: more error"),
     "bytes": phrase("Bytes of constants"),
     "change": phrase("Change in time, B − A"),

@@ -58,7 +58,10 @@ def find_changed(files: Iterable[tuple[Path, str]]) -> tuple[str, ...]:
     """A sentence for each file that differs from the one measured, by its digest; a missing file
     does not count as different."""
     return tuple(
-        phrase("{path}: is not the file that was measured; what is said here is not of it", path)
+        phrase(
+            "{path}: this is not the file that was measured, so this page does not describe it",
+            path,
+        )
         for path, wanted in files
         if wanted and _is_changed(path, wanted)
     )

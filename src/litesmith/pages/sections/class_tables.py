@@ -119,7 +119,10 @@ def precision_curves(record: RetrainFolder) -> Html | None:
     """The precision of each class at every recall."""
     if not record.curves:
         return None
-    hint = phrase("Across, the share of the things that are found; up, how many boxes are right.")
+    hint = phrase(
+        "Across: the share of the objects that are found. Up: the share of the boxes that are "
+        "right."
+    )
     drawn = [_curve(one) for one in record.curves]
     return join_html(tag("p", hint, class_="hint"), tag("ul", *drawn, class_="thumbs curves"))
 
@@ -152,7 +155,7 @@ def confusion_table(record: RetrainFolder) -> Html | None:
     head = tag("tr", tag("td", "is ↓, said →"), *heads)
     shown = tag("table", tag("thead", head), tag("tbody", *body), class_="confusion tips")
     hint = phrase("Rows are the true classes, columns what the model says.")
-    title = phrase("What is taken for what")
+    title = phrase("Which classes are confused")
     return join_html(
         tag("p", hint, class_="hint"),
         tag("div", shown, class_="scroll", tabindex="0", role="region", aria_label=title),

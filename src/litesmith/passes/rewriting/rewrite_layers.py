@@ -262,7 +262,7 @@ class _Transposed(NamedTuple):
 def _transposed(op: Op) -> _Transposed:
     """The op's own options: padding and both strides, as int32."""
     if op.custom != _TRANSPOSED:
-        raise Unfit(phrase("nothing is known of it"))
+        raise Unfit(phrase("nothing is known about it"))
     held = _custom_numbers(op)
     source, window, target = given(op, 0), given(op, 1), op.outputs[0]
     if len(held) < 3 or held[0] not in _PADDINGS or min(held[1:3]) < 1 or len(window.shape) != 4:

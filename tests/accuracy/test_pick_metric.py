@@ -32,7 +32,7 @@ def test_labels_that_are_no_classes_of_the_model() -> None:
         told(scorer(), np.arange(6))
     found = told(scorer(), np.arange(6), scorer())
     assert found.metric == "snr"
-    assert any("outside" in n and "SNR is told in place of accuracy" in n for n in found.notes)
+    assert any("outside" in n and "SNR is reported in place of accuracy" in n for n in found.notes)
     found = told(scorer("SOFTMAX"), np.arange(6), scorer("SOFTMAX"))
     assert found.metric == "agreement"
 

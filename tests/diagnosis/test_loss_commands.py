@@ -143,7 +143,7 @@ def test_labels_count_only_where_the_model_knows_them() -> None:
     assert known.notes == ()
     strange = open_data({"x": IMAGES, "y": np.arange(24) % 10}, model)
     told = examine(model, strange, seconds=BLINK)
-    assert "the labels are left out" in told.notes[0]
+    assert "the labels are ignored" in told.notes[0]
     assert "top-1 agreement" in told.sentence
     scores = model.main.ops[-1].inputs[0]
     assert scores is not None

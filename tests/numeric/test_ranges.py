@@ -81,7 +81,7 @@ def test_what_was_not_gathered_is_refused() -> None:
     for get in (lambda: of.mean, lambda: of.channel_peak, lambda: spread(of)):
         with pytest.raises(ValueError, match="gathered"):
             get()
-    with pytest.raises(ValueError, match="what can be gathered is"):
+    with pytest.raises(ValueError, match="the statistics that can be gathered are"):
         Seen(frozenset({"median"}))
     with pytest.raises(ValueError, match="samples of 3 and of 4 channels"):
         seen([np.ones(3), np.ones(4)])

@@ -246,9 +246,9 @@ def test_a_mixture_is_as_good_as_float(at: int) -> None:
 # Models without a layer, or whose ops cannot be told apart.
 NO_MIXTURES = {
     "branches": "no layer of the model",
-    "branching": "IF 'if_8' runs another graph; the errors of single layers cannot be told apart",
+    "branching": "IF 'if_8' runs another graph; the errors of single layers cannot be separated",
     "looping": "WHILE 'while_5' runs another graph; the errors of single layers cannot be told",
-    "recurrent": "keeps a state; the errors of single layers cannot be told apart",
+    "recurrent": "keeps a state; the errors of single layers cannot be separated",
 }
 
 

@@ -383,7 +383,8 @@ class _Spool:
     """Items in a temporary file, which disappears with this object."""
 
     def __init__(self) -> None:
-        self._file = TemporaryFile(prefix="litesmith-")  # noqa: SIM115 - lives as long as the data
+        # Without a buffer, nothing is left to be written when a full disk has ended the work.
+        self._file = TemporaryFile(prefix="litesmith-", buffering=0)  # noqa: SIM115
         self._places: list[tuple[int, int, bool]] = []
         self._lock = threading.Lock()
         self.digests: list[str] = []
@@ -395,7 +396,6 @@ class _Spool:
         with temporary_room():
             for array in map(np.ascontiguousarray, every):
                 np.lib.format.write_array(self._file, array, allow_pickle=False)
-            self._file.flush()
         self.digests.append(contents_digest(arrays))
         return self._file.tell()
 

@@ -139,7 +139,7 @@ def _array(tensor: Tensor | None) -> np.ndarray | None:
         ("PAD", [np.ones(2, np.int8), np.array([[1, 1]], np.int32)], {}, "an array of int8"),
         ("POW", [np.ones(2, np.int32), np.array([1, -1], np.int32)], {}, "to the power of -1"),
         ("RELU", [np.ones(2, np.int8)], {}, "an array of int8"),
-        ("RESHAPE", [np.ones(5, np.float32), np.array([2, -1], np.int32)], {}, "makes no sense"),
+        ("RESHAPE", [np.ones(5, np.float32), np.array([2, -1], np.int32)], {}, "is not defined"),
         ("SOFTMAX", [np.float32([np.inf, 1])], {"beta": 1.0}, "finite numbers"),
         ("SQRT", [np.ones(2, np.float64)], {}, "an array of float64"),
         ("SUB", [np.ones(2, np.float32)] * 2, {"fused_activation_function": "TANH"}, "'TANH'"),

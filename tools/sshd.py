@@ -1,7 +1,8 @@
 """A real sshd on this machine's loopback with its own keys and settings, to serve as a device.
 
-with serving(folder) as server: os.environ["PATH"] = server.path # an `ssh` that knows its keys
-comes first connected(server.address())
+with serving(folder) as server:
+    os.environ["PATH"] = server.path  # the `ssh` that knows its keys comes first
+    connected(server.address())
 """
 
 import os

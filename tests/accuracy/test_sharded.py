@@ -88,7 +88,7 @@ def test_the_float_model_answers_once_for_all_candidates() -> None:
     for candidate in (integer(model), model):
         evaluate_all([candidate], data, against=model, engine=engine)
     assert engine.calls["answers"] == -(-90 // 16)
-    assert engine.calls["scored"] == 2 * engine.calls["answers"]
+    assert engine.calls["score_portion"] == 2 * engine.calls["answers"]
     assert len([key for key in engine.shipped if key.startswith("model ")]) == 2
 
 

@@ -108,7 +108,7 @@ def test_what_two_findings_blame_on_one_op_is_said() -> None:
         assert len(blaming) >= 2
         assert blaming[0].share == pytest.approx(min(0.9, 90 / run_us))
         assert [told.share for told in blaming[1:]] == [0.0] * len(blaming[1:])
-        assert all("told above" in told.costs for told in blaming[1:])
+        assert all("counted above" in told.costs for told in blaming[1:])
         assert _shares(found) <= 1 + 1e-9
 
 

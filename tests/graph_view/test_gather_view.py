@@ -103,7 +103,7 @@ def test_samples_are_told_apart_by_their_answers() -> None:
 def test_errors_that_cannot_be_told_apart_have_a_reason() -> None:
     model = zoo_float.looping()
     view = look(model, model, seconds=0.01)
-    assert not view.errors.ops and "cannot be told apart" in view.notes[-1]
+    assert not view.errors.ops and "cannot be separated" in view.notes[-1]
 
 
 def test_ops_to_keep_float_are_those_that_a_scheme_changes() -> None:

@@ -72,7 +72,7 @@ def test_memory_does_not_grow_with_samples() -> None:
 def test_a_spoiled_sample_is_counted_and_left_out(bad: float) -> None:
     of = seen([np.array([1.0, 2.0]), np.array([5.0, bad])])
     assert (of.samples, of.spoiled, of.high) == (1, 1, 2)
-    with pytest.raises(ValueError, match="1 samples held values that are infinite"):
+    with pytest.raises(ValueError, match="1 samples hold infinite values"):
         estimate("minmax", of, 255)
 
 

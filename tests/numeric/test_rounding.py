@@ -117,9 +117,9 @@ def test_what_is_no_covariance_still_gives_codes() -> None:
     for hessian in (-np.eye(3), np.array([[0.0, 1, 0], [1, 0, 0], [0, 0, 1]])):
         codes = round_weights(weights, hessian, np.array([[0.2]]), SEVEN)
         assert np.abs(codes).max() <= 7
-    with pytest.raises(ValueError, match="not a number"):
+    with pytest.raises(ValueError, match="infinite or NaN"):
         round_weights(weights, np.full((3, 3), np.nan), np.array([[0.2]]), SEVEN)
-    with pytest.raises(ValueError, match="not a number"):
+    with pytest.raises(ValueError, match="infinite or NaN"):
         round_weights(weights * np.inf, np.eye(3), np.array([[0.2]]), SEVEN)
 
 

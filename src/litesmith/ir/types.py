@@ -162,8 +162,9 @@ class Quant:
 class Tensor:
     """A value in a graph. Compared by identity: two tensors may have the same name.
 
-    >>> tensor = litesmith.load("model.tflite").main.inputs[0] >>> tensor.name, tensor.dtype,
-    tensor.shape ('image', 'float32', (1, 8, 8, 1))
+    >>> tensor = litesmith.load("model.tflite").main.inputs[0]
+    >>> tensor.name, tensor.dtype, tensor.shape
+    ('image', 'float32', (1, 8, 8, 1))
 
     `data` is None for a computed tensor; for a constant it is a read-only view: in the tensor's
     shape where the type is plain, flat bytes where it is packed or text, flat elements where it is

@@ -19,8 +19,9 @@ has. In torch's style paddings are ops of their own and the end is the logits.
 This room can be taken away: the rest of the package knows `plug.py` alone, through one row of
 `plugins.py`.
 
->>> from litesmith import networks >>> networks.build("mobilenet_v1:0.25@128",
-classes=10).main.outputs[0].shape (1, 10)
+>>> from litesmith import networks
+>>> networks.build("mobilenet_v1:0.25@128", classes=10).main.outputs[0].shape
+(1, 10)
 """
 
 from litesmith.known_networks import Published

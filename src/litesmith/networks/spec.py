@@ -158,8 +158,9 @@ def build(
     `embedding`, which the classifier reads, and `logits`. The output is `scores`, after a softmax,
     or in torch's style `logits`. `style` is "tf" or "torch", see `Net`.
 
-    >>> model = build("mobilenet_v2:0.5@96", classes=5) >>> [(t.name, t.shape) for t in
-    (*model.main.inputs, *model.main.outputs)] [('image', (1, 96, 96, 3)), ('scores', (1, 5))]
+    >>> model = build("mobilenet_v2:0.5@96", classes=5)
+    >>> [(t.name, t.shape) for t in (*model.main.inputs, *model.main.outputs)]
+    [('image', (1, 96, 96, 3)), ('scores', (1, 5))]
     """
     if seed is not None and seed < 0:
         raise BadInput("seed {seed}: give 0 or more", seed)

@@ -229,9 +229,9 @@ def record(path: str | os.PathLike[str], *sessions: Session) -> Generator[Record
 
     >>> with litesmith.Session("model.tflite", profile=True) as session:
     ...     with litesmith.record("run.json", session):
-    ...     with litesmith.span("decode"):
-    ...     session.inputs["image"][...] = 0.5
-    ...     session.run()
+    ...         with litesmith.span("decode"):
+    ...             session.inputs["image"][...] = 0.5
+    ...         session.run()
 
     Spans are on Python's `perf_counter` clock. The runtime's times are moved to it by an offset
     that is measured; on Linux it is 0, because both read the same clock.

@@ -53,7 +53,7 @@ def test_files_that_are_not_those_that_were_measured_come_first(tmp_path: Path) 
         done = litesmith("report", folder)
         page = (folder / "report.html").read_text(encoding="utf-8")
         assert (done.returncode, done.stdout) == (1, f"{folder / 'report.html'}\n")
-        assert f"warning: {path}: is not the file that was measured" in done.stderr
+        assert f"warning: {path}: this is not the file that was measured" in done.stderr
         assert '<p class="word">Not the files that were measured</p>' in page
         assert '<p class="word">Proven</p>' not in page
         assert litesmith("report", folder, "--markdown").returncode == 1

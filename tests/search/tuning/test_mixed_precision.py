@@ -247,7 +247,7 @@ def test_a_mixture_is_as_good_as_float(at: int) -> None:
 NO_MIXTURES = {
     "branches": "no layer of the model",
     "branching": "IF 'if_8' runs another graph; the errors of single layers cannot be separated",
-    "looping": "WHILE 'while_5' runs another graph; the errors of single layers cannot be separated",
+    "looping": "WHILE .while_5. runs another graph; the errors of single layers cannot be",
     "recurrent": "keeps a state; the errors of single layers cannot be separated",
 }
 

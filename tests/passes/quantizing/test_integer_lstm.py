@@ -1,13 +1,16 @@
 """LSTMs that are one op, in the integers of the runtime's kernel."""
 
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
 
+from litesmith.errors import CannotApply
 from litesmith.ir.build import Builder
 from litesmith.ir.check import problems
-from litesmith.ir.types import Model, Tensor
+from litesmith.ir.edit import rewrite, with_main
+from litesmith.ir.types import Model, Tensor, frozen
 from litesmith.passes.core.lstm import CELL, STATE, cells_of
 from litesmith.passes.core.recipe import apply
 from litesmith.tflite.read import read
@@ -139,6 +142,21 @@ def test_what_the_kernel_cannot_stays_float(name: str) -> None:
     assert float_inside(change.model.main) == ["UNIDIRECTIONAL_SEQUENCE_LSTM"]
     (skip,) = change.skipped
     assert why in skip.why
+
+
+@pytest.mark.parametrize("place", [1, 5, 12])
+def test_constants_that_are_no_numbers_are_refused(place: int) -> None:
+    """Input weights, recurrent weights, a bias."""
+    model = lstm()
+    (op,) = model.main.ops
+    constant = op.inputs[place]
+    assert constant is not None and constant.data is not None
+    spoiled = np.array(constant.data)
+    spoiled.reshape(-1)[0] = np.inf
+    inputs = tuple(replace(t, data=frozen(spoiled)) if t is constant else t for t in op.inputs)
+    changed = rewrite(model.main, ops={op: (replace(op, inputs=inputs),)})
+    with pytest.raises(CannotApply, match="infinite or not numbers"):
+        apply(with_main(model, changed), "quantize", context(model))
 
 
 @pytest.mark.parametrize("to", ["int8", "w4a8"])

@@ -270,6 +270,8 @@ def _computed_with(op: Op) -> list[Tensor]:
     """The constants that stand for real numbers: weights, a bias, data."""
     layer = layer_of(op)
     weights = [] if layer is None else [layer.weight, layer.bias]
+    if lstm_of(op) is not None:
+        weights = [t for t in op.inputs if t is not None and t.dtype == "float32"]
     return [t for t in (*weights, *real_tensors(op)) if t is not None and t.is_const]
 
 

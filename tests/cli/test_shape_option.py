@@ -54,7 +54,10 @@ def test_inspect_shows_the_sizes(path: Path, capsys: pytest.CaptureFixture[str])
     assert [one.name for one in path.parent.iterdir()] == ["sound.tflite"]
 
 
-def test_bench_compares_shapes(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bench_compares_shapes(
+    path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")  # the name fits beside numbers of any length
     shapes = ["sound=1,16", "sound=1,1600"]
     assert run_command("bench", models=[path], shape=shapes, runs=12, as_json=True) == 0
     rows = json.loads(capsys.readouterr().out)["results"]

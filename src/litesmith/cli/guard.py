@@ -90,9 +90,8 @@ def run_guarded(work: Callable[[], int], fail: Callable[[str, int], int]) -> int
     watch = _Watch(child, answers)
     try:
         ended = watch.wait()
-        if not os.WIFEXITED(
-            ended
-        ):  # the child had no chance to end the processes that it had started
+        # the child had no chance to end the processes that it had started
+        if not os.WIFEXITED(ended):
             end_orphans()
     finally:
         remove_noted(folder / _NOTES)
@@ -107,9 +106,8 @@ def run_guarded(work: Callable[[], int], fail: Callable[[str, int], int]) -> int
 def _make_folder() -> Path:
     """Makes a folder for all temporary files, and removes those of killed commands."""
     parent, own = Path(tempfile.gettempdir()), f"{_FOLDER}{machine()}-"
-    for left in parent.glob(
-        f"{own}*-*"
-    ):  # containers may share the folder, but not their processes
+    # containers may share the folder, but not their processes
+    for left in parent.glob(f"{own}*-*"):
         owner = left.name.removeprefix(own).split("-")[0]
         with suppress(OSError):  # another command is removing it
             is_own = left.lstat().st_uid == os.getuid()
@@ -149,9 +147,8 @@ def _settle(folder: Path, answers: mmap) -> None:
     sys.unraisablehook = lose
     signal.signal(_ASK, answer)
     signal.signal(signal.SIGTERM, terminate)
-    if (
-        signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    ):  # otherwise the signal is to be ignored
+    # otherwise the signal is to be ignored
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, interrupt)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
 

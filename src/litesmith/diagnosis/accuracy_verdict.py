@@ -234,12 +234,12 @@ def _as_a_whole(
 
 def _without_float(model: Model, data: Data, problems: Sequence[Diagnosis]) -> AccuracyVerdict:
     found = (*problems, *diagnose_without_reference(model, data))
-    sentence_of_first = phrase("nothing stands out") if not found else found[0].what
+    first = phrase("nothing stands out") if not found else found[0].what
     sentence = phrase(
         "{scheme_of}: {told} (from the file and the data alone; --against FLOAT.tflite "
         "tells what quantization costs, and where)",
         scheme_of(model),
-        sentence_of_first,
+        first,
     )
     return AccuracyVerdict(sentence, found[:_MOST_FINDINGS])
 
@@ -522,12 +522,10 @@ class _Examination:
             return recipes[0], ""
         picked = found.us[found.picked]
         before, real = found.us[-2:]
-        times_in_words = phrase(
-            "; {time} a run, {time2} with it", time_text(before), time_text(picked)
-        )
+        times = phrase("; {time} a run, {time2} with it", time_text(before), time_text(picked))
         if picked > real:
-            times_in_words += phrase(", {time} in float", time_text(real))
-        return recipes[found.picked], times_in_words
+            times += phrase(", {time} in float", time_text(real))
+        return recipes[found.picked], times
 
     def _better(self, tried: Mapping[str, "_Tried | None"]) -> dict[str, "_Tried"]:
         most = _BETTER * self.drift.damage

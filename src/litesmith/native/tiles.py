@@ -33,11 +33,11 @@ def _features() -> frozenset[str]:
         more = ",".join(f"+{name}" for name in arm_products())
         config.CPU_FEATURES = f"{binding.get_host_cpu_features().flatten()},{more}"
         # A process that has already compiled code did so without these options.
-        features_in_words = cpu_target.target_context.codegen().magic_tuple()[2]
+        features = cpu_target.target_context.codegen().magic_tuple()[2]
     else:
-        features_in_words = config.CPU_FEATURES
-    if features_in_words is not None:
-        return frozenset(word[1:] for word in features_in_words.split(",") if word.startswith("+"))
+        features = config.CPU_FEATURES
+    if features is not None:
+        return frozenset(word[1:] for word in features.split(",") if word.startswith("+"))
     return frozenset(name for name, on in binding.get_host_cpu_features().items() if on)
 
 

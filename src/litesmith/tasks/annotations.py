@@ -369,9 +369,8 @@ def _voc_thing(
 ) -> Thing | None:
     sides = ("xmin", "ymin", "xmax", "ymax")
     left, top, right, bottom = (_text_number(one, f"bndbox/{side}", file) for side in sides)
-    box = _clip_to_image(
-        (left - 1, top - 1, right, bottom), size, wrong, file.name
-    )  # counted from 1
+    # counted from 1
+    box = _clip_to_image((left - 1, top - 1, right, bottom), size, wrong, file.name)
     name = (one.findtext("name") or "").strip()
     is_hard = (one.findtext("difficult") or "0").strip() == "1"
     if box is None:

@@ -194,9 +194,8 @@ def _scorer(model: Model, settings: Settings) -> SpeechScorer:
     for place, classes in enumerate(outputs):
         if classes == len(letters) and any(marks):
             return SpeechScorer(spaced, marks.index(True), place)
-        if (
-            classes == len(letters) + 1
-        ):  # the one class that the list leaves out is the blank; it comes last
+        # the one class that the list leaves out is the blank; it comes last
+        if classes == len(letters) + 1:
             return SpeechScorer((*spaced, ""), len(letters), place)
     raise BadInput(
         "the model tells {outputs} classes a moment, and the list of letters has {count}; give the "

@@ -69,8 +69,8 @@ class Training:
         for name, count in (("batch", self.batch), ("seed", self.seed)):
             refuse_below(name, count, 0)
         if not 0 <= self.labels <= 1:
-            name_of_argument = argument("labels", self.labels)
-            raise BadInput("{argument}: a share from 0 to 1 is needed", name_of_argument)
+            labels = argument("labels", self.labels)
+            raise BadInput("{argument}: a share from 0 to 1 is needed", labels)
         refuse_unknown("augment", self.augment, AUGMENTS)
 
 

@@ -21,8 +21,8 @@ def say(what: str, text: str) -> None:
 
 def message(text: str) -> str:
     """A message for stderr, without characters that act on the terminal."""
-    text_to_show = f"litesmith: {plain(' '.join(text.split()))}"
+    line = f"litesmith: {plain(' '.join(text.split()))}"
     if not sys.stderr.isatty():
-        return text_to_show
+        return line
     width = max(shutil.get_terminal_size().columns, _LEAST_WIDTH)
-    return f"\n{_INDENT}".join(wrap(text_to_show, width - len(_INDENT)))
+    return f"\n{_INDENT}".join(wrap(line, width - len(_INDENT)))

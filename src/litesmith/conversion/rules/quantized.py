@@ -187,7 +187,7 @@ def to_numbers(
         kept = quant if values.dtype.itemsize == 1 else None
         return replace(lower.const(numbers), quant=kept)
     has_kernel = quant and not quant.per_channel and _has_kernel(codes.dtype, zeros)
-    if quant and has_kernel and _tell(lower, codes, quant):
+    if quant and has_kernel and _give_scale(lower, codes, quant):
         version = {"int8": 2, "int16": 3}.get(codes.dtype, 1)
         return lower.builder.op("DEQUANTIZE", codes, version=version)
     shift = lower.const(points.astype(np.float32))
@@ -198,27 +198,32 @@ def _meaning(lower: Lowering, codes: Tensor) -> Quant | None:
     return codes.quant or lower.quants.get(codes)
 
 
-def _told(lower: Lowering, codes: Tensor) -> list[Quant]:
-    """What codes stand for, and, where nobody has said, what those do that they were moved from."""
+def _known_scales(lower: Lowering, codes: Tensor) -> list[Quant]:
+    """The scale of these codes or, where none is known, of the codes that they were moved from."""
     quant = _meaning(lower, codes)
     sources = () if quant else _moved_from(lower, codes)
-    return [quant] if quant else [found for source in sources for found in _told(lower, source)]
+    return (
+        [quant]
+        if quant
+        else [found for source in sources for found in _known_scales(lower, source)]
+    )
 
 
-def _tell(lower: Lowering, codes: Tensor, quant: Quant) -> bool:
-    """Has codes, and those that they were moved from, stand for numbers: ops that move codes have
-    one scale. False where some of them stand for other numbers already."""
-    if not all(same_quant(told, quant) for told in _told(lower, codes)):
+def _give_scale(lower: Lowering, codes: Tensor, quant: Quant) -> bool:
+    """Gives codes a scale, and with them the codes that they were moved from, since an op that
+    moves codes has one scale. False where some of them have another scale already."""
+    if not all(same_quant(known, quant) for known in _known_scales(lower, codes)):
         return False
     sources = () if _meaning(lower, codes) else _moved_from(lower, codes)
     for source in sources:
-        _tell(lower, source, quant)
+        _give_scale(lower, source, quant)
     if codes.quant is None:
         lower.quants[codes] = quant
     return True
 
 
 def _moved_from(lower: Lowering, codes: Tensor) -> list[Tensor]:
+    """The codes that an op moved to make these; empty where no op did."""
     ops = reversed(lower.builder.ops)
     writer = next((op for op in ops if codes in op.outputs), None)
     if writer is None or OPS[writer.kind].scale != "same":
@@ -430,7 +435,7 @@ def _on_codes(rule: Rule) -> Rule:
         codes = lower.first(node)
         if codes.dtype not in ("int8", "uint8") or codes.is_const:
             return rule(lower, node)
-        quant = next(iter(_told(lower, codes)), Quant.of(1.0, 0))
+        quant = next(iter(_known_scales(lower, codes)), Quant.of(1.0, 0))
         scale, zero = lower.const(quant.scale), lower.const(quant.zero_point.astype(codes.dtype))
         numbers = to_numbers(lower, codes, scale, zero)
         name = f"{node.place}/numbers"

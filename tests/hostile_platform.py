@@ -113,7 +113,7 @@ class _Kernel:
         self.CloseHandle: Any = lambda handle: 1
         self.GetExitCodeProcess: Any = _tell(259)
         self.GetCurrentProcess: Any = lambda: 1
-        self.GlobalMemoryStatusEx: Any = _tell(total=_MEMORY)
+        self.GlobalMemoryStatusEx: Any = _tell(total=_MEMORY, free=_MEMORY)
         self.K32GetProcessMemoryInfo: Any = _tell(peak=_MEMORY)
 
 

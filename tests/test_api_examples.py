@@ -82,7 +82,9 @@ FILES = {
 def test_what_examples_leave_is_as_its_schema_says(file: str, folder: Path) -> None:
     if not (folder / file).exists():
         pytest.skip("the example that leaves it did not run, or found nothing")
-    assert faults(schema_of_record(FILES[file]), json.loads((folder / file).read_text())) == []
+    assert (
+        faults(schema_of_record(FILES[file]), json.loads((folder / file).read_text("utf-8"))) == []
+    )
 
 
 def test_what_another_test_runs_is_there() -> None:

@@ -55,12 +55,12 @@ def test_tables_are_in_the_files_that_a_page_names(page: Path) -> None:
     for table, name in TABLE.findall(page.read_text(encoding="utf-8")):
         found = find_file(name, ROOT, PACKAGE)
         assert found is not None, name
-        assert re.search(rf"\b{table}\b", found.read_text()), f"no {table} in {name}"
+        assert re.search(rf"\b{table}\b", found.read_text("utf-8")), f"no {table} in {name}"
 
 
 def describe(room: Path) -> str:
     """The docstring of a room."""
-    return ast.get_docstring(ast.parse((room / "__init__.py").read_text())) or ""
+    return ast.get_docstring(ast.parse((room / "__init__.py").read_text("utf-8"))) or ""
 
 
 @pytest.mark.parametrize("room", ROOMS, ids=lambda p: str(p.relative_to(PACKAGE)))
@@ -110,5 +110,5 @@ def test_the_glossary_has_each_word_once() -> None:
 
 
 def test_the_changelog_has_this_version() -> None:
-    versions = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    versions = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
     assert any(litesmith.__version__ in version for version in versions)

@@ -283,7 +283,9 @@ OPENERS = {
 
 def test_every_file_that_writes_is_known() -> None:
     root = Path(litesmith.__file__).parent
-    found = [path for path in sorted(root.rglob("*.py")) if writes(ast.parse(path.read_text()))]
+    found = [
+        path for path in sorted(root.rglob("*.py")) if writes(ast.parse(path.read_text("utf-8")))
+    ]
     assert {path.relative_to(root).as_posix() for path in found} == set(OPENERS)
     assert all(" " in told or told in WRITERS for told in OPENERS.values())
 

@@ -127,8 +127,8 @@ def test_the_python_of_the_guide(model: Path) -> None:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.name)
 def test_short(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= 30
-    assert re.search(rf"\b{path.stem}\.py\b", Path(__file__).read_text()), "no test runs it"
+    assert len(path.read_text("utf-8").splitlines()) <= 30
+    assert re.search(rf"\b{path.stem}\.py\b", Path(__file__).read_text("utf-8")), "no test runs it"
 
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

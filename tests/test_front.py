@@ -9,7 +9,7 @@ import pytest
 
 import litesmith
 
-TREE = ast.parse(Path(litesmith.__file__).read_text())
+TREE = ast.parse(Path(litesmith.__file__).read_text("utf-8"))
 CHECKED = {
     alias.name: node.module
     for node in ast.walk(TREE)

@@ -55,4 +55,4 @@ def test_no_message_has_a_hint_of_its_own() -> None:
     package = Path(litesmith.__file__).parent
     for path in package.rglob("*.py"):
         if path.name != "installing.py":
-            assert not re.search(r"pip install[^\n]*litesmith\[", path.read_text()), path
+            assert not re.search(r"pip install[^\n]*litesmith\[", path.read_text("utf-8")), path

@@ -104,7 +104,7 @@ def read_names(path: Path) -> tuple[set[str], set[str]]:
     """Every module of ours that a file imports, inside functions too, and every string in it."""
     names: set[str] = set()
     strings: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

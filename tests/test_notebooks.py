@@ -20,7 +20,7 @@ NEEDS = {"04_train": "torch", "08_convert": "torch", "09_teach_a_detector": "tor
 
 
 def cells(path: Path) -> list[dict]:
-    return json.loads(path.read_text())["cells"]
+    return json.loads(path.read_text("utf-8"))["cells"]
 
 
 def test_there_is_one_for_every_big_job() -> None:

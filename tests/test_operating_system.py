@@ -22,6 +22,7 @@ from litesmith.operating_system import (
     crash_name,
     divert,
     find_files,
+    free_memory_bytes,
     is_running,
     libc,
     pin,
@@ -45,7 +46,7 @@ QUESTIONS = {
 def questions(path: Path) -> set[tuple[str, str]]:
     """What a file asks about the platform."""
     found: set[tuple[str, str]] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             found.add((node.value.id, node.attr))
         elif isinstance(node, ast.ImportFrom):
@@ -265,3 +266,11 @@ def test_a_command_is_quoted_for_the_shell_that_it_is_typed_into(
 
 def test_a_folder_with_a_name_that_none_can_have_holds_nothing() -> None:
     assert find_files(Path("no\0name"), "*.json") == []
+
+
+def test_free_memory_is_told_everywhere(tmp_path: Path) -> None:
+    told = tmp_path / "meminfo"
+    told.write_text("MemTotal:  9000 kB\nMemAvailable:    7000 kB\n")
+    assert free_memory_bytes(told) == 7_168_000
+    for free in (free_memory_bytes(), free_memory_bytes(tmp_path / "none")):
+        assert (free or 0) > 1_000_000

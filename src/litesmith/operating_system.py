@@ -219,6 +219,29 @@ def crash_name(status: int, *, by_shell: bool = False) -> str:
         return f"signal {number}"
 
 
+# How ctypes tells an exception of native code on Windows, where it does not end the process.
+_NATIVE_CRASH = "exception: "
+_ACCESS_VIOLATION = 0xC0000005 - (1 << 32)
+
+
+def native_crash(error: OSError) -> str:
+    """What native code died of that this process has survived, as it may on Windows; "" for any
+    other error."""
+    text = str(error)
+    return text.removeprefix(_NATIVE_CRASH) if text.startswith(_NATIVE_CRASH) else ""
+
+
+@contextmanager
+def end_by_crash() -> Generator[None]:
+    """Lets this process die of a crash of native code that it would survive."""
+    try:
+        yield
+    except OSError as error:
+        if not native_crash(error):
+            raise
+        os._exit(_ACCESS_VIOLATION)
+
+
 def limit_child() -> None:
     """Makes this process one that leaves no dump, and that Linux kills where its parent dies."""
     with suppress(ImportError):
@@ -325,6 +348,14 @@ def is_folder_error(error: OSError, path: str | os.PathLike[str]) -> bool:
     )
 
 
+def is_reader_gone(error: OSError, handle: int) -> bool:
+    """True where nothing can be written to a pipe since nobody reads it: Windows calls that an
+    invalid argument."""
+    return isinstance(error, BrokenPipeError) or (
+        is_windows() and error.errno == errno.EINVAL and stat.S_ISFIFO(os.fstat(handle).st_mode)
+    )
+
+
 def is_there(path: Path) -> bool:
     """True of a file; False also for a name that no file can have."""
     try:
@@ -410,13 +441,30 @@ class _WindowsProcess(ctypes.Structure):
 def memory_bytes() -> int:
     """The machine's memory; 0 where the system does not tell."""
     if is_windows():
-        told = _WindowsMemory(size=ctypes.sizeof(_WindowsMemory))
-        kernel = ctypes.CDLL("kernel32")
-        return int(told.total) if kernel.GlobalMemoryStatusEx(byref(told)) else 0
+        return int(_windows_memory().total)
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
         return 0
+
+
+def free_memory_bytes(table: Path = Path("/proc/meminfo")) -> int | None:
+    """Memory that is still free for programs, all of it where only that is told; None where the
+    system does not say."""
+    for line in read_text(table).splitlines():
+        name, _, told = line.partition(":")
+        if name == "MemAvailable":
+            return 1024 * int(told.split()[0])
+    if is_windows():
+        return int(_windows_memory().free) or None
+    return memory_bytes() or None
+
+
+def _windows_memory() -> _WindowsMemory:
+    """Zeros where Windows does not tell."""
+    told = _WindowsMemory(size=ctypes.sizeof(_WindowsMemory))
+    ctypes.CDLL("kernel32").GlobalMemoryStatusEx(byref(told))
+    return told
 
 
 def peak_bytes() -> int | None:
@@ -442,7 +490,7 @@ def peak_bytes() -> int | None:
 def reset_peak() -> None:
     """Lets `peak_bytes` begin again, where Linux can."""
     with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
+        Path("/proc/self/clear_refs").write_text("5", "utf-8")
 
 
 # Processors

@@ -150,7 +150,7 @@ def test_a_command_that_is_killed_takes_its_children_along(place: Path) -> None:
     """What it had started in processes of their own went on after it."""
     command = start(place, CHILDREN)
     wait_for_file(place / "ready", command)
-    worker, child, inner, daemon = map(int, (place / "processes").read_text().split())
+    worker, child, inner, daemon = map(int, (place / "processes").read_text("utf-8").split())
     try:
         os.kill(worker, signal.SIGKILL)
         command.wait(timeout=patient(60))

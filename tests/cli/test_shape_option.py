@@ -75,7 +75,7 @@ def test_records_name_a_file_that_stays(path: Path, capsys: pytest.CaptureFixtur
     kept = path.parent / "sound-1x16.tflite"
     assert f"{kept} is {path} in this shape" in " ".join(capsys.readouterr().err.split())
     assert litesmith.load(kept).main.inputs[0].shape == (1, 16)
-    assert all(str(kept) in line for line in log.read_text().splitlines())
+    assert all(str(kept) in line for line in log.read_text("utf-8").splitlines())
     kept.write_bytes(b"something else")
     with pytest.raises(BadInput, match="is another model"):
         run_command("bench", models=[path], shape=["1,16"], runs=12, log=log)
@@ -135,7 +135,7 @@ def test_gate_names_the_file_that_was_typed(
     shown = capsys.readouterr()
     assert "--shape x=3,64" in shown.out
     assert run_command("gate", **typed, markdown=page) in (0, 1)
-    told = shown.out + capsys.readouterr().out + baseline.read_text() + page.read_text()
+    told = shown.out + capsys.readouterr().out + baseline.read_text("utf-8") + page.read_text()
     assert "litesmith-" not in told and "dense.tflite" in told
     assert sorted(tmp_path.iterdir()) == sorted((model, baseline, page))
 

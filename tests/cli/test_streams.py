@@ -176,7 +176,7 @@ import sys
 from pathlib import Path
 from litesmith.cli.main import main
 
-taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+taken = int(Path("/proc/self/statm").read_text("utf-8").split()[0]) * resource.getpagesize()
 most = taken + 130_000_000
 resource.setrlimit(resource.RLIMIT_AS, (most, most))
 if resource.getrlimit(resource.RLIMIT_AS)[0] != most:  # qemu-user drops the limit

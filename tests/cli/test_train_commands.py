@@ -374,7 +374,7 @@ def test_a_file_in_the_way_of_the_records(place: Path, run: Run) -> None:
     (place / "out.tflite.training").write_text("mine")
     shown = run("prune", "model.tflite", "-o", "out.tflite", *QUICK)
     assert shown.returncode == 2 and "is in the way" in shown.stderr
-    assert (place / "out.tflite.training").read_text() == "mine"
+    assert (place / "out.tflite.training").read_text("utf-8") == "mine"
 
 
 @pytest.mark.parametrize("words", ["prune --help", "qat --help", "inspect model.tflite"])

@@ -40,7 +40,7 @@ def test_the_log_gives_back_what_was_added(tmp_path: Path) -> None:
     for number in range(3):
         log.append(trial(number))
     assert log.read(KINDS) == tuple(trial(number) for number in range(3))
-    assert len(log.path.read_text().splitlines()) == 3
+    assert len(log.path.read_text("utf-8").splitlines()) == 3
 
 
 @given(st.integers(0, 10_000))

@@ -68,7 +68,7 @@ def test_every_file_is_read_strictly_and_written_with_the_same_keys(name: str) -
 @pytest.mark.parametrize("command", KINDS)
 def test_every_trial_is_read_strictly_and_written_with_the_same_keys(command: str) -> None:
     log = Log(KEPT / command / "trials.jsonl")
-    lines = [json.loads(line) for line in log.path.read_text().splitlines()]
+    lines = [json.loads(line) for line in log.path.read_text("utf-8").splitlines()]
     assert lines and [encode(trial) for trial in log.read(KINDS[command])] == lines
 
 
@@ -81,7 +81,7 @@ def test_every_folder_has_its_page_and_nothing_is_lost(kept: Path, command: str)
 
 def test_a_search_goes_on_from_its_records(kept: Path) -> None:
     words = ("wide.tflite", *DATA, "--max-drop", "20pt", "--no-train", "-o", "tune", "--resume")
-    lines = len((kept / "tune" / "trials.jsonl").read_text().splitlines())
+    lines = len((kept / "tune" / "trials.jsonl").read_text("utf-8").splitlines())
     done = litesmith("tune", *words, "--runs", 12, "--json")
     told = json.loads(done.stdout)
     assert (done.returncode == 0) == (told["best"] is not None), done.stderr
@@ -95,7 +95,7 @@ def test_a_search_goes_on_from_its_records(kept: Path) -> None:
 
 def test_a_choice_is_repeated_from_its_records(kept: Path) -> None:
     words = ("wide.tflite", "narrow.tflite", *DATA, "--trust-data", "--seconds", 1, "-o", "choose")
-    lines = len((kept / "choose" / "trials.jsonl").read_text().splitlines())
+    lines = len((kept / "choose" / "trials.jsonl").read_text("utf-8").splitlines())
     done = litesmith("choose", *words, "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["pick"] == "wide"

@@ -96,7 +96,7 @@ def test_what_the_shell_can_do_a_program_can_do_too(tmp_path: Path) -> None:
     assert repr(done).startswith("<Bench: model 1 on cpu:1: ")
     assert "<table>" in done._repr_html_()
     assert {one["way"] for one in done.to_json()["copies"]} == {one.way for one in done.copies}
-    assert (tmp_path / "rows.csv").read_text().count("\n") == 2
+    assert (tmp_path / "rows.csv").read_text("utf-8").count("\n") == 2
     assert len(Log(tmp_path / "log.jsonl").read({"": BenchTrial})) == 1
     assert Status("copies") in seen
 

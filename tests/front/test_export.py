@@ -61,8 +61,8 @@ def test_array_and_resolver_compile_and_link(tmp_path: Path) -> None:
     subprocess.run(words, cwd=folder, check=True)
     written = subprocess.run([folder / "run"], check=True, stdout=subprocess.PIPE).stdout
     assert written == (folder / "residual.tflite").read_bytes()
-    assert str(done.after.device.needed) in (folder / "residual.h").read_text()
-    assert (folder / "residual_memory.svg").read_text().startswith("<svg ")
+    assert str(done.after.device.needed) in (folder / "residual.h").read_text("utf-8")
+    assert (folder / "residual_memory.svg").read_text("utf-8").startswith("<svg ")
 
 
 @pytest.mark.parametrize("overlap", ["none", "reference"])

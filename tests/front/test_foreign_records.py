@@ -247,4 +247,4 @@ def test_no_link_in_a_folder_leads_what_is_written_elsewhere(kept: Path) -> None
         with pytest.raises(BadInput, match="would land elsewhere"), Folder(kept / "tune").hold():
             pass
         (kept / "tune" / name).unlink()
-    assert mine.read_text() == "mine"
+    assert mine.read_text("utf-8") == "mine"

@@ -78,7 +78,7 @@ def test_without_numba_one_line_says_what_to_install(tmp_path: Path) -> None:
 def test_every_function_is_there() -> None:
     folder = Path(litesmith.__file__).parent
     for one in (BETWEEN, *FUNCTIONS.values()):
-        text = folder.joinpath(*one.module.split(".")).with_suffix(".py").read_text()
+        text = folder.joinpath(*one.module.split(".")).with_suffix(".py").read_text("utf-8")
         start = text.index(f"def {one.name}(")
         assert text[start : text.index(")", start)].count(",") + 1 == one.count
     assert list(FUNCTIONS) == sorted(FUNCTIONS)

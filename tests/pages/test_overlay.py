@@ -194,13 +194,13 @@ def test_the_file_is_whole_or_absent(tmp_path: Path) -> None:
     model = zoo.convnet()
     place = tmp_path / "o.json"
     assert write_overlay(place, model, counted(model)) == ()
-    assert json.loads(place.read_text())["main"]["name"] == "numbers"
+    assert json.loads(place.read_text("utf-8"))["main"]["name"] == "numbers"
     with pytest.raises(BadInput, match=r"o\.txt: Model Explorer opens \.json files"):
         write_overlay(tmp_path / "o.txt", model, counted(model))
     unreadable = Overlay("broken", {(0, 0): np.float32(1)}, {})  # type: ignore[dict-item]
     with pytest.raises(TypeError):
         write_overlay(place, model, unreadable)
-    assert json.loads(place.read_text())["main"]["name"] == "numbers"
+    assert json.loads(place.read_text("utf-8"))["main"]["name"] == "numbers"
     assert [one.name for one in tmp_path.iterdir()] == ["o.json"]
 
 

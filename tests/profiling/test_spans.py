@@ -14,7 +14,7 @@ from tests import zoo
 
 def slices(path: Path) -> dict[str, list[dict[str, object]]]:
     """The slices of a Chrome trace by the name of their track."""
-    events = json.loads(path.read_text())["traceEvents"]
+    events = json.loads(path.read_text("utf-8"))["traceEvents"]
     names = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
     found: dict[str, list[dict[str, object]]] = {}
     for event in events:

@@ -60,7 +60,7 @@ def test_perfetto_reads_what_was_written(tmp_path: Path) -> None:
 
 def test_chrome_reads_what_was_written(tmp_path: Path) -> None:
     assert write_trace(tmp_path / "t.json", PIECES) == CHROME
-    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    events = json.loads((tmp_path / "t.json").read_text("utf-8"))["traceEvents"]
     slices = [event for event in events if event["ph"] == "X"]
     assert [(e["name"], e["ts"], e["dur"]) for e in slices] == [
         ("alone", 0.09, 0.005),

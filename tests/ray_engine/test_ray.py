@@ -257,7 +257,7 @@ def is_worker_at_work(place: Path) -> bool:
     """True for a process of this cluster that does what it was called for."""
     try:
         name = (place / "cmdline").read_bytes().split(b"\0")[0]
-        parent = (place / "stat").read_text().rpartition(")")[2].split()[1]
+        parent = (place / "stat").read_text("utf-8").rpartition(")")[2].split()[1]
         own = (Path("/proc") / parent / "cmdline").read_bytes()
     except OSError:  # it has ended meanwhile
         return False
@@ -340,7 +340,7 @@ def test_the_device_never_times_two_at_once(engine: Engine, log: Path, tmp_path:
         thread.start()
     for thread in threads:
         thread.join()
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    lines = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
     assert len({line["node"] for line in lines}) == 1
     assert [digest(path)] in [line["models"] for line in lines]
     assert len(lines) >= 7

@@ -141,7 +141,7 @@ def test_numbers_that_cannot_be_are_damage_and_an_update_begins_anew(
 ) -> None:
     path = tmp_path / "b.json"
     write_baseline(path, baseline())
-    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **change}))
     with pytest.raises(BadInput, match=r"is damaged \(.*\); write it anew with --update"):
         read_baseline(path)
     assert baseline_to_update(path) is None
@@ -153,7 +153,7 @@ def test_an_update_goes_on_from_a_baseline_and_writes_over_nothing_else(tmp_path
     write_baseline(path, baseline())
     kept = baseline_to_update(path)
     assert kept is not None and kept.target == baseline().target
-    path.write_text(json.dumps({**json.loads(path.read_text()), "schema": 2}))
+    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), "schema": 2}))
     assert baseline_to_update(path) is None
     for other in ("<<<<<<< ours", "", "{}"):
         path.write_text(other)
@@ -186,7 +186,7 @@ def test_a_damaged_file_is_one_line_or_still_a_baseline(
 ) -> None:
     path = tmp_path / "b.json"
     write_baseline(path, baseline())
-    shown = json.loads(path.read_text())
+    shown = json.loads(path.read_text("utf-8"))
     place, names = shown, data.draw(st.sampled_from(["", "latency", "accuracy", "allow"]))
     place = shown[names] if names else shown
     key = data.draw(st.sampled_from(sorted(place)))

@@ -142,7 +142,7 @@ def test_where_the_file_of_the_baseline_changed_a_command_does_not_name_it(tmp_p
 @pytest.mark.parametrize("name", ["a" * 5000, "/proc/self/mem", "a\0b", "."])
 def test_a_name_in_a_baseline_that_nobody_can_open_is_no_obstacle(place: Path, name: str) -> None:
     path, model = place / "b.json", place / "model.tflite"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "model": name}))
+    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), "model": name}))
     found = run_gate(path, model, opened(model, labelled()), manner())
     assert found.passes and "litesmith compare BEFORE.tflite " in found.checks[0].command
 
@@ -285,7 +285,7 @@ def test_update_does_not_write_over_another_file(place: Path) -> None:
     other.write_text('{"name": "app"}')
     with pytest.raises(BadInput, match="is no baseline"):
         renew_baseline(other, place / "model.tflite", None, manner())
-    assert other.read_text() == '{"name": "app"}'
+    assert other.read_text("utf-8") == '{"name": "app"}'
 
 
 def test_from_python_the_target_stays_and_a_reference_stands_in_for_labels(tmp_path: Path) -> None:
@@ -348,7 +348,7 @@ def test_from_python_with_times(tmp_path: Path) -> None:
 def test_another_machine_and_another_runtime_are_noted(place: Path) -> None:
     path, model = place / "b.json", place / "model.tflite"
     assert not run_gate(path, model, None, manner()).notes
-    shown = json.loads(path.read_text())
+    shown = json.loads(path.read_text("utf-8"))
     shown["host"] |= {"cpu": "another cpu", "runtime": "a runtime 0.1"}
     path.write_text(json.dumps(shown))
     machine, runtime = run_gate(path, model, None, manner()).notes

@@ -52,7 +52,7 @@ def test_a_polygon_is_scaled_to_the_map() -> None:
 
 def outlined(folder: Path) -> Path:
     file = scenes(folder) / "instances.json"
-    told = json.loads(file.read_text())
+    told = json.loads(file.read_text("utf-8"))
     for one in told["annotations"]:
         left, top = one["bbox"][:2]
         right, bottom = left + SQUARE - 1, top + SQUARE - 1
@@ -68,7 +68,7 @@ def test_maps_are_scored_by_outlines(tmp_path: Path) -> None:
     folder = outlined(tmp_path / "data")
     found = litesmith.evaluate(tmp_path / "m.tflite", folder, norm="unit", class_names=str(names))
     assert (found.metric, found.value) == ("miou", 1.0)
-    told = json.loads((folder / "instances.json").read_text())
+    told = json.loads((folder / "instances.json").read_text("utf-8"))
     for one in told["annotations"]:
         one["segmentation"] = 7
     (folder / "instances.json").write_text(json.dumps(told))

@@ -21,7 +21,7 @@ ENTITY = '<?xml version="1.0" encoding="utf-16"?><!DOCTYPE x [<!ENTITY a "b">]><
 
 
 def told(folder: Path) -> dict[str, Any]:
-    return json.loads((folder / "instances.json").read_text())
+    return json.loads((folder / "instances.json").read_text("utf-8"))
 
 
 def as_voc(folder: Path, out: Path) -> Path:

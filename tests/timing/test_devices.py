@@ -28,11 +28,11 @@ if words == ["devices"]:
 elif words[2] == "push":
     Path(str(root) + words[4]).write_bytes(Path(words[3]).read_bytes())
 else:
-    looks = (root / "calls").read_text().count("thermal_zone")
+    looks = (root / "calls").read_text("utf-8").count("thermal_zone")
     if looks >= {cool_after}:
         for core in range(8):
             place = root / f"sys/devices/system/cpu/cpu{{core}}/cpufreq"
-            (place / "scaling_max_freq").write_text((place / "cpuinfo_max_freq").read_text())
+            (place / "scaling_max_freq").write_text((place / "cpuinfo_max_freq").read_text("utf-8"))
     command = words[3]
     for folder in ("/sys/", "/data/"):
         command = command.replace(folder, f"{{root}}{{folder}}")
@@ -60,7 +60,7 @@ def prepare(root: Path, monkeypatch: pytest.MonkeyPatch, *, cool_after: int = 99
 
 
 def calls(root: Path) -> list[str]:
-    return (root / "calls").read_text().splitlines()
+    return (root / "calls").read_text("utf-8").splitlines()
 
 
 def test_heat_clock_screen_and_cores_of_a_phone_are_told(

@@ -21,7 +21,7 @@ MODEL = zoo.convnet()
 def alive(process: int) -> bool:
     """False once it has ended, whether or not anybody has asked for its status."""
     try:
-        told = Path(f"/proc/{process}/stat").read_text()
+        told = Path(f"/proc/{process}/stat").read_text("utf-8")
     except OSError:
         return False
     return told.rpartition(")")[2].split()[0] != "Z"

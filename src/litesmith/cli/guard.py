@@ -300,6 +300,11 @@ def _why_dead(number: int) -> str:
     name = signal.Signals(number).name
     if number == signal.SIGKILL:
         return phrase("the command was killed ({name}), as Linux does where memory is short", name)
+    return crash_sentence(name)
+
+
+def crash_sentence(name: str) -> str:
+    """What is said of native code that died, of what `name` tells."""
     return phrase(
         "the runtime crashed ({name}); a file that was given is damaged, or the runtime has a bug; "
         "nothing half-written is left",

@@ -19,6 +19,7 @@ from litesmith.cli.guard import (
     STOPPED,
     TERMINATED,
     can_guard,
+    crash_sentence,
     run_guarded,
     unwrapped,
 )
@@ -37,7 +38,7 @@ from litesmith.cli.text.message import message, say
 from litesmith.cli.text.topic_text import print_first_steps, print_topic
 from litesmith.errors import BadInput, LitesmithError
 from litesmith.lang import language
-from litesmith.operating_system import quote_all
+from litesmith.operating_system import native_crash, quote_all
 from litesmith.phrases import join, phrase
 
 _OUR_BUG = 70
@@ -216,7 +217,9 @@ def _run() -> int:
     except OSError as error:
         if error.filename == OUTPUT:
             _forget_output()
-        return _fail(_with_notes(why_failed(error), error), BAD_INPUT)
+        crash = native_crash(error)
+        why = crash_sentence(crash) if crash else why_failed(error)
+        return _fail(_with_notes(why, error), BAD_INPUT)
     except MemoryError as error:
         why = phrase("there is not enough memory for this; free some, or give less data")
         return _fail(_with_notes(why, error), BAD_INPUT)

@@ -14,6 +14,7 @@ import traceback
 from typing import TextIO
 
 from litesmith.errors import os_reason
+from litesmith.operating_system import is_reader_gone
 from litesmith.phrases import phrase
 from litesmith.units import plain
 
@@ -51,6 +52,8 @@ class _Output(io.FileIO):
         try:
             return super().write(data)  # type: ignore[arg-type]  # bytes of any sort
         except OSError as error:
+            if is_reader_gone(error, self.fileno()):
+                raise BrokenPipeError from None
             error.filename = OUTPUT
             raise
 

@@ -5,7 +5,6 @@ checked against the file and against the memory before anything is unpacked; tor
 are read elsewhere, are such archives too.
 """
 
-import os
 import zipfile
 from math import prod
 from pathlib import Path
@@ -15,12 +14,12 @@ import numpy as np
 
 from litesmith.errors import BadInput
 from litesmith.ir.types import Array
+from litesmith.operating_system import free_memory_bytes
 from litesmith.phrases import phrase
 from litesmith.units import bytes_text, plain
 
 _ENDING = ".npy"
 _ARCHIVE = b"PK\x03\x04"
-_MEMORY = Path("/proc/meminfo")
 
 # The share of memory that arrays may take, because they are copied later; and the largest plausible
 # compression.
@@ -97,7 +96,7 @@ def archive_bytes(path: Path) -> int:
 
 def refuse_size(path: Path, whole: int, *, smaller: str, free: int | None = None) -> None:
     """Refuses a size that does not fit into memory, or that a file of this size cannot hold."""
-    free = free_bytes() if free is None else free
+    free = free_memory_bytes() if free is None else free
     is_bomb = whole > _LARGE and whole > _MOST_TIMES * path.stat().st_size
     if free is not None and (is_bomb or whole > _MOST_OF_MEMORY * free):
         raise BadInput(
@@ -107,16 +106,3 @@ def refuse_size(path: Path, whole: int, *, smaller: str, free: int | None = None
             bytes_text(free),
             smaller,
         )
-
-
-def free_bytes(table: Path = _MEMORY) -> int | None:
-    """The bytes of memory that are still free for programs; None where the system does not say."""
-    try:
-        rows = (line.split() for line in table.read_text().splitlines())
-        return next(1024 * int(row[1]) for row in rows if row[0] == "MemAvailable:")
-    except (OSError, StopIteration, ValueError, IndexError):
-        pass
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):  # Windows
-        return None

@@ -28,8 +28,7 @@ from litesmith.evidence.codec import (
     parse,
 )
 from litesmith.evidence.records import Environment
-from litesmith.numeric.array_files import free_bytes
-from litesmith.operating_system import is_folder_error
+from litesmith.operating_system import free_memory_bytes, is_folder_error
 from litesmith.regression.comparison import FileBytes, Size
 from litesmith.regression.gate_rules import QUANTITIES, Allowed, Clocks
 from litesmith.run.core.target import Target
@@ -131,7 +130,7 @@ def unpack_rows(packed: PackedRows) -> Rows:
     count, columns = packed.shape
     is_binary = packed.form == "bits"
     wanted = -(-count * columns // 8) if is_binary else 4 * count * columns
-    if 8 * count * columns > _MOST_OF_MEMORY * (free_bytes() or math.inf):
+    if 8 * count * columns > _MOST_OF_MEMORY * (free_memory_bytes() or math.inf):
         raise Malformed("accuracy.rows", "has more results than there is memory for")
     try:
         squeezed = base64.b64decode(packed.zstd, validate=True)

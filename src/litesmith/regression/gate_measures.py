@@ -34,7 +34,7 @@ from litesmith.errors import BadInput, BadModel, CannotRun
 from litesmith.ir.dtype import DTYPES
 from litesmith.ir.edit import rewrite, with_graphs
 from litesmith.ir.types import Array, Model, Tensor, memory_place
-from litesmith.numeric.array_files import free_bytes
+from litesmith.operating_system import free_memory_bytes
 from litesmith.phrases import phrase
 from litesmith.profiling.events import CUSTOM, OWN
 from litesmith.profiling.op_times import OpTime, profile_ops
@@ -314,7 +314,7 @@ def unpack_workload(text: str) -> bytes:
         size = zstandard.frame_content_size(squeezed)
         if size < 1:
             raise BadInput("the reference workload has no size")
-        if size > _MOST_OF_MEMORY * (free_bytes() or _USUAL_MEMORY):
+        if size > _MOST_OF_MEMORY * (free_memory_bytes() or _USUAL_MEMORY):
             raise BadInput(
                 "the reference workload unpacks to {size}, more than there is memory for",
                 bytes_text(size),

@@ -9,7 +9,7 @@ from dataclasses import replace
 from litesmith.errors import LitesmithError
 from litesmith.ir.edit import regraph, with_main
 from litesmith.ir.types import Model, Op
-from litesmith.operating_system import crash_name
+from litesmith.operating_system import crash_name, end_by_crash
 from litesmith.run.core.child_process import run_program
 from litesmith.run.session import Session, fill_inputs
 from litesmith.tflite.file import load
@@ -46,4 +46,5 @@ def _run_each(path: str, target: str) -> None:
 
 
 if __name__ == "__main__":
-    _run_each(*sys.argv[1:])
+    with end_by_crash():
+        _run_each(*sys.argv[1:])

@@ -80,7 +80,7 @@ def test_json(model: Path, tmp_path: Path) -> None:
     first, second = (result["p50_us"] for result in told["results"])
     assert (comparison["a_us"], comparison["b_us"]) == (first, second)
     assert comparison["ratio"] == second / first
-    rows = list(csv.DictReader((tmp_path / "rows.csv").read_text().splitlines()))
+    rows = list(csv.DictReader((tmp_path / "rows.csv").read_text("utf-8").splitlines()))
     assert [row["target"] for row in rows] == ["cpu:1", "cpu:1:builtin"]
     assert len(comparison["block_ratios"]) == comparison["blocks"]
     trials = Log(tmp_path / "log.jsonl").read({"": BenchTrial})

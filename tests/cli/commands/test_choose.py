@@ -37,7 +37,7 @@ def choose(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_json_has_what_programs_rely_on(place: Path) -> None:
-    shown = json.loads((place / "shown.json").read_text())
+    shown = json.loads((place / "shown.json").read_text("utf-8"))
     assert shown["schema"] == 1
     assert [row["model"] for row in shown["candidates"]] == ["good", "poor", "heavy"]
     assert all(set(row) >= KEYS for row in shown["candidates"])

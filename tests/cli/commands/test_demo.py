@@ -48,7 +48,7 @@ def test_the_result_is_smaller_within_the_budget_and_runs(
     assert best.stat().st_size < (folder / MODEL).stat().st_size / 1.9
     with Session(best) as session:
         session.run()
-    assert "<html" in (folder / "tuned" / "report.html").read_text()
+    assert "<html" in (folder / "tuned" / "report.html").read_text("utf-8")
 
 
 def test_the_model_is_as_good_as_it_is_said_to_be(

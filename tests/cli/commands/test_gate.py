@@ -85,10 +85,10 @@ def test_json_markdown_junit_and_the_summary_say_the_same(place: Path) -> None:
     accuracy = told["checks"][0]
     assert accuracy["low"] <= accuracy["difference"] <= accuracy["high"] < 0
     assert accuracy["n"] == 600
-    markdown = (place / "gate.md").read_text()
+    markdown = (place / "gate.md").read_text("utf-8")
     assert markdown.startswith("### ✕ coarse.tflite is worse than b.json allows")
     assert "| top\\-1 |" in markdown and "✕ **worse**" in markdown
-    assert (place / "summary.md").read_text() == f"what another step wrote\n{markdown}\n"
+    assert (place / "summary.md").read_text("utf-8") == f"what another step wrote\n{markdown}\n"
     suite = ElementTree.parse(place / "gate.xml").getroot()
     failures = [c for c in verdicts.values() if c == "worse"]
     assert (suite.get("tests"), suite.get("failures")) == (str(len(verdicts)), str(len(failures)))
@@ -157,7 +157,7 @@ def test_bad_input_is_one_line_and_2(first: Path, words: tuple[str, ...], told: 
 
 def test_the_command_of_the_workflow_runs(place: Path) -> None:
     yaml = pytest.importorskip("yaml")
-    flow = yaml.safe_load((CI / "gate.yml").read_text())
+    flow = yaml.safe_load((CI / "gate.yml").read_text("utf-8"))
     assert "pull_request" in flow[True]  # YAML takes the word on for true
     steps = flow["jobs"]["gate"]["steps"]
     (command,) = [step["run"] for step in steps if "litesmith gate" in step.get("run", "")]
@@ -175,7 +175,7 @@ def test_the_command_of_the_workflow_runs(place: Path) -> None:
 
 def test_the_pre_commit_entry_names_the_hook() -> None:
     yaml = pytest.importorskip("yaml")
-    (repo,) = yaml.safe_load((CI / "pre-commit-config.yaml").read_text())["repos"]
+    (repo,) = yaml.safe_load((CI / "pre-commit-config.yaml").read_text("utf-8"))["repos"]
     (hook,) = repo["hooks"]
     assert Path(hook["entry"]).name == "pre-commit-hook"
     assert (hook["language"], hook["pass_filenames"]) == ("script", False)
@@ -228,7 +228,7 @@ def test_the_hook_stops_a_commit_that_is_worse(place: Path) -> None:
 
 def test_the_hook_for_other_repositories_is_the_same_script() -> None:
     yaml = pytest.importorskip("yaml")
-    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
     assert (hook["language"], hook["pass_filenames"]) == ("script", False)
     assert (ROOT / hook["entry"]) == CI / "pre-commit-hook"
     assert os.access(ROOT / hook["entry"], os.X_OK) or os.name == "nt"
@@ -253,18 +253,18 @@ def test_the_action_hands_on_the_verdict(place: Path, model: str, status: int) -
         check=False,
     )
     assert done.returncode == status, done.stderr
-    told = dict(line.split("=", 1) for line in (place / "out.txt").read_text().splitlines())
+    told = dict(line.split("=", 1) for line in (place / "out.txt").read_text("utf-8").splitlines())
     assert told["verdict"] == ("worse" if status else "ok")
     assert {"gate.md", "gate.xml", "gate.json"} == set(os.listdir(told["folder"]))
-    assert "| verdict |" in (place / "summary.md").read_text()
+    assert "| verdict |" in (place / "summary.md").read_text("utf-8")
 
 
 def test_the_action_hands_its_inputs_to_the_script_by_the_environment() -> None:
     yaml = pytest.importorskip("yaml")
-    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    action = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
     steps = action["runs"]["steps"]
     (gate,) = [step for step in steps if step.get("id") == "gate"]
     assert "${{" not in gate["run"]  # an input is never part of a command
-    script = (ROOT / "tools" / "gate-action").read_text()
+    script = (ROOT / "tools" / "gate-action").read_text("utf-8")
     assert all(f"{name}" in script for name in gate["env"])
     assert set(action["inputs"]) >= {"baseline", "model", "data", "arguments", "extras"}

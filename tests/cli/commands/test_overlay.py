@@ -35,7 +35,7 @@ def test_times(command: str, files: Files, tmp_path: Path) -> None:
     shown = litesmith(*command.split(), model, "--overlay", out)
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.endswith(f"  model-explorer {model} --node_data_paths={out}\n")
-    main = json.loads(out.read_text())["main"]
+    main = json.loads(out.read_text("utf-8"))["main"]
     assert main["name"] == "time on cpu:1, µs"
     assert list(main["results"]) == ops(model)
 
@@ -59,7 +59,7 @@ def test_errors(files: Files, tmp_path: Path) -> None:
     shown = litesmith(*words)
     assert shown.returncode == 0, shown.stderr
     assert json.loads(shown.stdout)["verdict"]  # one object, and nothing beside it
-    main = json.loads(out.read_text())["main"]
+    main = json.loads(out.read_text("utf-8"))["main"]
     assert main["name"] == "SNR of each op alone, dB"
     assert list(main["results"]) == ops(model)
 

@@ -46,7 +46,7 @@ def test_json_and_a_trace(model: Path, tmp_path: Path) -> None:
     keys = {"index", "kind", "name", "us", "kernel", "macs", "fused_into"}
     assert all(keys <= set(op) for op in found["ops"])
     assert [op["index"] for op in found["ops"]] == list(range(15))
-    events = json.loads(trace.read_text())["traceEvents"]
+    events = json.loads(trace.read_text("utf-8"))["traceEvents"]
     slices = [event for event in events if event["ph"] == "X"]
     timed = sum(bool(op["kernel"]) for op in found["ops"])
     assert len(slices) == 2 * (timed + 1)

@@ -55,7 +55,7 @@ def test_in_words_and_its_report(made: Path, run: Run) -> None:
     record = json.loads((folder / "retrain.json").read_bytes())
     assert record["digest"] == digest(made / "out.tflite")
     assert (folder / "evidence" / f"{record['digest']}.json").is_file()
-    (trial,) = (folder / "trials.jsonl").read_text().splitlines()
+    (trial,) = (folder / "trials.jsonl").read_text("utf-8").splitlines()
     assert json.loads(trial)["model_digest"] == record["digest"]
     page = (folder / "report.html").read_text(encoding="utf-8")
     (folder / "report.html").unlink()

@@ -56,7 +56,7 @@ def summary(place: Path) -> dict[str, object]:
 
 
 def test_json_has_what_programs_rely_on(place: Path) -> None:
-    shown = json.loads((place / "shown.json").read_text())
+    shown = json.loads((place / "shown.json").read_text("utf-8"))
     assert shown["schema"] == 1
     assert set(KEYS.split()) <= set(shown)
     assert {"file", "recipe", "target"} <= set(shown["best"])
@@ -69,7 +69,7 @@ def test_json_has_what_programs_rely_on(place: Path) -> None:
 
 
 def test_the_folder_has_the_report_and_the_command(place: Path) -> None:
-    assert "<html" in (place / "out" / "report.html").read_text()
+    assert "<html" in (place / "out" / "report.html").read_text("utf-8")
     told = summary(place)
     assert told["state"] == "done"
     wanted = (

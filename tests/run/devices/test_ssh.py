@@ -179,7 +179,7 @@ def test_a_refused_login_names_the_way_out(server: Server) -> None:
         connect(server.address())
     (server.folder / "other.pub").write_text(make_key(server.folder / "other"))
     (server.folder / "known").write_text(
-        f"[127.0.0.1]:{server.port} {(server.folder / 'other.pub').read_text()}"
+        f"[127.0.0.1]:{server.port} {(server.folder / 'other.pub').read_text('utf-8')}"
     )
     with pytest.raises(CannotRun, match=r"run ssh-keygen -R '?\[127.0.0.1\]:"):
         connect(server.address())
@@ -224,7 +224,7 @@ def test_a_crash_of_the_runtime_is_told_from_a_lost_connection(server: Server) -
 
 
 def test_the_runner_stands_alone_on_python_3_9() -> None:
-    tree = ast.parse(Path(agent.__file__).read_text(), feature_version=(3, 9))
+    tree = ast.parse(Path(agent.__file__).read_text("utf-8"), feature_version=(3, 9))
     modules = {
         name.split(".")[0]
         for node in ast.walk(tree)

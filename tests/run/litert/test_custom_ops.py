@@ -391,7 +391,7 @@ def resident() -> int:
     place = Path("/proc/self/statm")
     if not place.exists():
         pytest.skip("the system does not tell resident memory")
-    return int(place.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return int(place.read_text("utf-8").split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def test_each_place_has_its_own_options_and_memory() -> None:

@@ -349,7 +349,7 @@ def test_rules_predict_what_the_compiler_takes(name: str, files: list[Path]) -> 
 
 def test_the_rules_of_the_guide_work() -> None:
     guide = Path(__file__).parents[3] / "docs" / "add-a-target.md"
-    (block,) = re.findall(r"```python\n(.+?)```", guide.read_text(), re.DOTALL)
+    (block,) = re.findall(r"```python\n(.+?)```", guide.read_text("utf-8"), re.DOTALL)
     names = {"Op": Op, "Rules": Rules, "phrase": phrase, "reads": reads, "takes": takes}
     exec(compile(dedent(block), str(guide), "exec"), names)
     placed = place_by_rules("new", names["NEW"], conv_model((1, 2, 2, 300)))

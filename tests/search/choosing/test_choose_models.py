@@ -81,7 +81,7 @@ def test_the_front_and_the_pick_follow_from_the_numbers(found: Chosen) -> None:
 def test_the_folder_holds_the_evidence(found: Chosen) -> None:
     told = json.loads((found.folder / "choose.json").read_bytes())
     assert told["state"] == "done" and told["pick"] == "good"
-    lines = (found.folder / "trials.jsonl").read_text().splitlines()
+    lines = (found.folder / "trials.jsonl").read_text("utf-8").splitlines()
     kinds = Counter(json.loads(line)["details"]["kind"] for line in lines)
     assert kinds == {"scored": 3, "timed": 3}
     for row in found.candidates:
@@ -136,7 +136,7 @@ def test_a_damaged_record_is_measured_again(place: Path, again: Path, found: Cho
 
 
 def test_a_stop_leaves_what_there_is(place: Path, again: Path) -> None:
-    lines = (again / "trials.jsonl").read_text().splitlines(keepends=True)
+    lines = (again / "trials.jsonl").read_text("utf-8").splitlines(keepends=True)
     times = [line for line in lines if json.loads(line)["details"]["kind"] == "timed"]
     (again / "trials.jsonl").write_text("".join(times))
     request = ChooseTask(

@@ -47,7 +47,7 @@ def copied(place: Path, tmp_path: Path) -> Path:
     """The same elsewhere, with its own data."""
     copy = copytree(place, tmp_path / "copy")
     path = copy / "out" / "recipe.json"
-    path.write_text(path.read_text().replace(str(place), str(copy)))
+    path.write_text(path.read_text("utf-8").replace(str(place), str(copy)))
     return copy
 
 

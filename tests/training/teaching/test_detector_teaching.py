@@ -159,7 +159,7 @@ def test_an_interrupted_training_ends_in_the_same_file(place: Path) -> None:
 
 def test_one_class_is_enough(place: Path, tmp_path: Path) -> None:
     write_boxes(tmp_path / "train", 24)
-    told = json.loads((tmp_path / "train" / "instances.json").read_text())
+    told = json.loads((tmp_path / "train" / "instances.json").read_text("utf-8"))
     told["annotations"] = [one for one in told["annotations"] if one["category_id"] == 1]
     (tmp_path / "train" / "instances.json").write_text(json.dumps(told))
     save(backbone(), tmp_path / "backbone.tflite")
@@ -170,7 +170,7 @@ def test_one_class_is_enough(place: Path, tmp_path: Path) -> None:
 
 def test_boxes_outside_their_pictures_are_left_out_and_said(tmp_path: Path) -> None:
     write_boxes(tmp_path / "train", 24)
-    told = json.loads((tmp_path / "train" / "instances.json").read_text())
+    told = json.loads((tmp_path / "train" / "instances.json").read_text("utf-8"))
     told["annotations"][0]["bbox"] = [500, 500, 10, 10]
     (tmp_path / "train" / "instances.json").write_text(json.dumps(told))
     save(backbone(), tmp_path / "backbone.tflite")

@@ -88,7 +88,7 @@ def test_what_is_missing_is_said_in_one_line(place: Path) -> None:
     with pytest.raises(BadInput, match="brings no vocabulary"):
         litesmith.retrain(place / "backbone.tflite", table, place / "out.tflite")
     titled = place / "titled.tsv"
-    titled.write_text(table.read_text().replace("text\tlabel", "title\tlabel"))
+    titled.write_text(table.read_text("utf-8").replace("text\tlabel", "title\tlabel"))
     with pytest.raises(BadInput, match="a column text and a column label are needed"):
         retrained(place, titled)
     (place / "one.tsv").write_text("text\tlabel\n" + "a film\tgood\n" * 4)

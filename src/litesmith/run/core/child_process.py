@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from litesmith.errors import CannotRun, LitesmithError
-from litesmith.operating_system import crash_name, limit_child
+from litesmith.operating_system import crash_name, end_by_crash, limit_child
 from litesmith.phrases import phrase
 from litesmith.temporary import temporary_file
 from litesmith.units import plain
@@ -17,7 +17,7 @@ from litesmith.units import plain
 # The environment variable for the longest time of one native call, in seconds.
 CALL_SECONDS = "LITESMITH_CALL_SECONDS"
 _CALL_SECONDS = 600.0
-_MOST_SECONDS = 1e8  # what every clock can wait for
+_MOST_SECONDS = 2e6  # the longest that every system can wait for: 2^31 ms
 
 
 def call_seconds() -> float:
@@ -102,7 +102,8 @@ def answer(measure: Callable[..., object]) -> None:
     """The child's side: calls the function with the program's words and prints its result."""
     limit_child()
     try:
-        told = {"result": measure(*sys.argv[1:])}
+        with end_by_crash():
+            told = {"result": measure(*sys.argv[1:])}
     except LitesmithError as error:
         told = {"refused": str(error)}
     print(json.dumps(told))

@@ -20,7 +20,7 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
 from litesmith.errors import CannotRun
-from litesmith.operating_system import THIS, divert, libc
+from litesmith.operating_system import THIS, divert, is_windows, libc
 from litesmith.phrases import phrase
 
 WHEEL = "ai-edge-litert"
@@ -204,7 +204,7 @@ class Api:
                     "{name} has another size on this platform; use cpu:…:reference", struct.__name__
                 )
         self.folder = path.parent
-        library = self.library = ctypes.CDLL(str(path))  # calls run without the interpreter lock
+        self.library = library = _open_library(path)
         for name, arguments in _FUNCTIONS.items():
             try:
                 function = getattr(library, f"LiteRt{name}")
@@ -237,6 +237,22 @@ class Api:
         found = c_char_p()
         getattr(self, name)(*arguments, ctypes.byref(found))
         return (found.value or b"").decode("utf-8", "surrogateescape")
+
+
+def _open_library(path: Path) -> ctypes.CDLL:
+    """A library whose calls run without the interpreter lock."""
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError as error:
+        if is_windows():
+            raise CannotRun(
+                "{name} does not load, or a library that it needs; install the newest Visual C++ "
+                "Redistributable of Microsoft",
+                path.name,
+            ) from None
+        raise CannotRun(
+            "{name} does not load ({error}); install {wheel} again", path.name, error, WHEEL
+        ) from None
 
 
 def _raise_failed(status: int, function: object, arguments: tuple[object, ...]) -> int:

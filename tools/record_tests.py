@@ -1,4 +1,4 @@
-"""The pytest plugin of `tools/arm`: it records each test when it begins and when it ends.
+"""The pytest plugin of `recorded_suite.py`: it records each test when it begins and when it ends.
 
 So a run can be stopped, or crash, in any test: the record says which tests have ended and which
 one was running, and the next run goes on from there.
@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 # One line of JSON for each fact. The file stays open, since tests replace what opens files.
-RECORD = os.open(os.environ["LITESMITH_ARM_RECORD"], os.O_WRONLY | os.O_APPEND)
-DONE = Path(os.environ["LITESMITH_ARM_DONE"])  # the names of tests to leave out, one in a line
+RECORD = os.open(os.environ["LITESMITH_RECORD"], os.O_WRONLY | os.O_APPEND)
+DONE = Path(os.environ["LITESMITH_DONE"])  # the names of tests to leave out, one in a line
 
 
 def _tell(**facts: object) -> None:

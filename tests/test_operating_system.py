@@ -3,12 +3,15 @@
 import ast
 import ctypes
 import os
+import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import litesmith
 from litesmith import operating_system
@@ -262,6 +265,29 @@ def test_a_command_is_quoted_for_the_shell_that_it_is_typed_into(
     assert shlex.split(quote_all(words)) == words
     if platform == "win32":  # where single quotes are letters
         assert quote_all(words) == r"""litesmith inspect "C:\my models\it's.tflite" -o=/a,b"""
+
+
+@given(st.lists(st.text('a "\\(|', min_size=1), min_size=1))
+def test_a_program_of_windows_takes_quoted_words_apart_again(words: list[str]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "platform", "win32")
+        assert windows_words(quote_all(words)) == words
+
+
+def windows_words(line: str) -> list[str]:
+    """The words of a command line, by the rules of Microsoft's C library."""
+    found = [""]
+    is_inside = False
+    for slashes, mark in re.findall(r"(\\*)([^\\]|$)", line):
+        is_escaped = mark == '"' and len(slashes) % 2 == 1
+        found[-1] += "\\" * (len(slashes) // 2 if mark == '"' else len(slashes))
+        if is_escaped or mark not in ('"', " ") or (mark == " " and is_inside):
+            found[-1] += mark
+        elif mark == '"':
+            is_inside = not is_inside
+        else:
+            found.append("")
+    return found
 
 
 def test_a_folder_with_a_name_that_none_can_have_holds_nothing() -> None:

@@ -1,5 +1,8 @@
 """The four errors a user can meet. Each message names the thing, the rule and the way out."""
 
+import errno
+import os
+
 from litesmith.phrases import Phrase, phrase
 
 
@@ -57,4 +60,6 @@ class CannotRun(LitesmithError):
 def os_reason(error: OSError) -> Phrase:
     """Why the operating system refused, in words that a language may have: `no such file`."""
     told = error.strerror or str(error)
+    if getattr(error, "winerror", None) and error.errno not in (None, errno.EINVAL):
+        told = os.strerror(error.errno)  # Windows has a sentence of its own for each
     return phrase(f"{told[:1].lower()}{told[1:]}")

@@ -113,13 +113,17 @@ def is_linux_x86_64() -> bool:
 
 
 _PLAIN = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
+_BEFORE_QUOTE = re.compile(r'\\+(?="|$)')  # where a program of Windows takes two for one
 
 
 def quote(word: str) -> str:
     """A word as this system's shell takes it: single quotes mean nothing to that of Windows."""
     if not is_windows():
         return shlex.quote(word)
-    return word if _PLAIN.fullmatch(word) else f'"{word}"'
+    if _PLAIN.fullmatch(word):
+        return word
+    inside = _BEFORE_QUOTE.sub(lambda slashes: 2 * slashes[0], word).replace('"', '\\"')
+    return f'"{inside}"'
 
 
 def quote_all(words: Iterable[str]) -> str:

@@ -3,7 +3,6 @@ terminal."""
 
 import io
 import os
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -94,6 +93,8 @@ def test_full_temporary_files_are_named(tmp_path: Path, model: Path) -> None:
         "import numpy as np\n\ndef samples():\n"
         "    for _ in range(5000):\n        yield np.zeros((50, 4), np.float32)\n"
     )
+    import resource
+
     command = [sys.executable, "-m", "litesmith", "eval", str(model), "--data", "many:samples"]
     shown = subprocess.run(
         [*command, "--against", str(model), "--metric", "snr"],

@@ -5,6 +5,7 @@ product must keep it so, as `nohup litesmith tune … &` is meant to go on. A te
 child therefore gives the child the default back.
 """
 
+import os
 import signal
 import subprocess
 import sys
@@ -28,7 +29,7 @@ def started(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=_default_interrupts,
+        preexec_fn=_default_interrupts if os.name == "posix" else None,
         start_new_session=own_group,
     )
 

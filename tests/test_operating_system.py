@@ -34,10 +34,9 @@ from litesmith.operating_system import (
     settings_folder,
     take_lock,
 )
+from tests.platforms import linux
 
 ROOT = Path(litesmith.__file__).parent
-linux = pytest.mark.skipif(sys.platform != "linux", reason="Linux has it")
-
 # A program that is sent to other machines alone, and tells what they are.
 ALONE = ROOT / "run/devices/agent.py"
 QUESTIONS = {

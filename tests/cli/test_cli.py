@@ -16,6 +16,7 @@ from litesmith.tflite.write import to_bytes
 from tests import zoo
 from tests.forked import forked
 from tests.interruptible import started
+from tests.platforms import posix
 from tests.slowness import patient
 
 AS_MODULE = "import runpy; runpy.run_module('litesmith', run_name='__main__', alter_sys=True)"
@@ -176,6 +177,7 @@ def test_bad_input_is_one_plain_line_and_status_2(model: Path, tmp_path: Path) -
     assert sorted(tmp_path.iterdir()) == before
 
 
+@posix
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_interrupted(tmp_path: Path, number: signal.Signals, status: int) -> None:
     """A model from a pipe that never ends its sentence, and a user who has waited enough."""
@@ -196,6 +198,7 @@ def test_interrupted(tmp_path: Path, number: signal.Signals, status: int) -> Non
     assert list(tmp_path.iterdir()) == [pipe]
 
 
+@posix
 def test_a_closed_pipe_is_no_error(model: Path) -> None:
     child = subprocess.run(
         f"{sys.executable} -m litesmith inspect {model} --ops | head -1",
@@ -208,6 +211,7 @@ def test_a_closed_pipe_is_no_error(model: Path) -> None:
     assert "Traceback" not in child.stderr
 
 
+@posix
 @pytest.mark.parametrize("where", [">&-", "> /dev/full"])
 def test_output_that_goes_nowhere_is_no_bug_of_ours(model: Path, where: str) -> None:
     child = subprocess.run(
@@ -221,6 +225,7 @@ def test_output_that_goes_nowhere_is_no_bug_of_ours(model: Path, where: str) -> 
     assert child.returncode in (0, 2)
 
 
+@posix
 def test_a_pipe_has_the_size_of_what_came_through(model: Path) -> None:
     shown = subprocess.run(
         ["bash", "-c", f"{sys.executable} -m litesmith inspect <(cat {model}) --json"],

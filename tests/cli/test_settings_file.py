@@ -8,9 +8,11 @@ import pytest
 from litesmith.cli.commands import COMMANDS
 from litesmith.cli.settings_file import NAME, WRITES, find_settings
 from litesmith.errors import BadInput
+from litesmith.operating_system import quote
 from litesmith.tflite.file import save
 from tests import zoo
 from tests.cli.test_cli import litesmith
+from tests.platforms import posix
 
 
 def settings(place: Path, text: str, *words: str) -> list[str]:
@@ -94,6 +96,7 @@ def test_a_file_beside_it_makes_code_no_path(tmp_path: Path) -> None:
         settings(tmp_path, 'task = "mine.py:Task"', "eval")
 
 
+@posix
 def test_a_link_does_not_lead_out(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
@@ -139,5 +142,6 @@ def test_a_command_says_what_it_takes_from_there(tmp_path: Path) -> None:
     assert litesmith("inspect", tmp_path / "m.tflite").returncode == 2  # no option of its function
     (tmp_path / NAME).write_text('[apply]\noutput = "out.tflite"\n', encoding="utf8")
     shown = litesmith("apply", tmp_path / "m.tflite", "cleanup", "--json")
-    assert f"note: {tmp_path / NAME}: --output {tmp_path / 'out.tflite'}" in shown.stderr
+    out = quote(str(tmp_path / "out.tflite"))
+    assert f"note: {tmp_path / NAME}: --output {out}" in shown.stderr
     assert json.loads(shown.stdout)["out"] == str(tmp_path / "out.tflite")

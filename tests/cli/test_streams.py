@@ -15,8 +15,8 @@ from litesmith.ir.build import Builder
 from litesmith.run.litert import capi
 from litesmith.tflite.file import save
 from tests.forked import CAN_FORK, forked
+from tests.platforms import posix
 
-posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="descriptors of a POSIX shell")
 LITESMITH = f"'{sys.executable}' -m litesmith"
 ESCAPE = "\x1b[31mred\x07"
 

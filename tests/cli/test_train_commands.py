@@ -26,6 +26,7 @@ from litesmith.tflite.file import digest, load, save
 from litesmith.training.settings import Training
 from tests import zoo
 from tests.interruptible import started, wait_for_file
+from tests.platforms import posix
 from tests.slowness import patient
 from tests.zoo import noise
 
@@ -320,6 +321,7 @@ def once_there(path: Path, process: subprocess.Popen[str]) -> None:
     time.sleep(0.1)
 
 
+@posix
 def test_interrupted_killed_and_resumed_it_is_the_same_file(place: Path, run: Run) -> None:
     recipe = "prune(sparsity=0.6, schedule=gradual) | qat"
     words = ["apply", "model.tflite", recipe, "--data", "train.npz", "--epochs", 12, *BLINK]

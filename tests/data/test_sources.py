@@ -20,6 +20,7 @@ from litesmith.data.samples import Sample, as_stored
 from litesmith.data.sources import _choose_by_class, open_data
 from litesmith.ir.types import Signature
 from tests.data.test_images import noise, saved
+from tests.platforms import has_proc
 from tests.tflite.test_read_metadata import described
 
 RAW = Preparation(norm="raw", label_offset=0)
@@ -194,11 +195,10 @@ def test_an_endless_generator_is_read_as_far_as_asked() -> None:
     assert len(open_data(give, scorer(), samples=3)) == 3
 
 
+@has_proc
 def test_the_temporary_file_goes_with_the_data() -> None:
     def places() -> set[str]:
         folder = Path("/proc/self/fd")
-        if not folder.is_dir():
-            pytest.skip("no list of open files")
         return {os.readlink(p) for p in folder.iterdir() if p.is_symlink()}
 
     before = places()

@@ -20,6 +20,7 @@ from litesmith.pages.records.salvage_folder import read_optional
 from litesmith.phrases import phrase
 from litesmith.tflite.file import digest, load, save
 from litesmith.units import factor_text
+from tests.platforms import posix
 from tests.search.choosing.taught import record, taught
 from tests.zoo_float import residual
 
@@ -38,7 +39,7 @@ with Folder(Path(sys.argv[1])).hold():
 def holder(path: Path) -> subprocess.Popen[bytes]:
     """Another process that is at work in the folder."""
     child = subprocess.Popen([sys.executable, "-c", HOLDING, str(path)], stdout=subprocess.PIPE)
-    assert child.stdout is not None and child.stdout.readline() == b"held\n"
+    assert child.stdout is not None and child.stdout.readline().rstrip() == b"held"
     return child
 
 
@@ -229,7 +230,7 @@ def test_a_summary_that_is_none_is_one_line(tmp_path: Path) -> None:
         Folder(tmp_path).summary(TuneSummary)
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+@posix
 def test_a_pipe_is_no_record(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "tune.json")
     with pytest.raises(BadInput, match="no regular file"):
@@ -240,7 +241,7 @@ def test_a_pipe_is_no_record(tmp_path: Path) -> None:
     assert read_optional(TunedInside, tmp_path / "evidence" / "a.json").value is None
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+@posix
 @pytest.mark.parametrize("name", ["best.tflite", "work/a-0123.training/pipe"])
 def test_a_folder_with_a_pipe_is_refused(tmp_path: Path, name: str) -> None:
     """Asking whether the best is another one waited for good."""

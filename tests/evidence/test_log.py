@@ -15,6 +15,7 @@ from litesmith.evidence.bench_record import PartialBench
 from litesmith.evidence.codec import dump
 from litesmith.evidence.log import Log
 from litesmith.evidence.measurement import Measurement, Skipped, Trial
+from tests.platforms import posix
 
 KINDS = {"": PartialBench}
 
@@ -107,7 +108,7 @@ def test_a_number_that_json_has_not_is_refused() -> None:
         dump(Trial("", "", "d", (measurement(math.inf),), details=PartialBench("")))
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+@posix
 def test_a_log_that_need_not_end_is_refused(tmp_path: Path) -> None:
     """Whoever sends a folder can put a pipe into it, or a link to a device."""
     os.mkfifo(tmp_path / "pipe")

@@ -22,6 +22,7 @@ from litesmith.native.sealed_file import (
 from tests.calibration.test_observed_cache import RANGE, seen_states
 from tests.kernels.one_op import needs_numba
 from tests.native.test_compile import ADDRESS, run
+from tests.platforms import posix
 
 CONTENT = b"what was kept"
 needs_modes = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Windows has no modes")
@@ -205,7 +206,7 @@ def test_a_command_says_why_nothing_is_kept(place: Path) -> None:
     assert shown.stderr.count("others can write into it") == 1
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+@posix
 def test_a_planted_pipe_or_device_is_not_waited_for(place: Path) -> None:
     """A cache that was restored can hold anything; a pipe in it stopped every command for good."""
     place.mkdir(mode=0o700)

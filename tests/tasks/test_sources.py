@@ -16,6 +16,7 @@ from litesmith.tasks.annotations import find_annotations, read_coco, read_yolo
 from litesmith.tasks.class_names import COCO_80, COCO_90, VOC_20, match_classes
 from litesmith.tasks.outlines import draw_outline
 from litesmith.tflite.file import save
+from tests.platforms import posix
 
 ENTITY = '<?xml version="1.0" encoding="utf-16"?><!DOCTYPE x [<!ENTITY a "b">]><annotation/>'
 
@@ -264,7 +265,7 @@ def test_nothing_is_taken_for_annotations_that_is_not(tmp_path: Path) -> None:
     assert find_annotations(tmp_path) is None
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+@posix
 def test_a_pipe_in_a_folder_is_not_waited_for(tmp_path: Path) -> None:
     """A folder may come out of an archive, which can hold pipes."""
     scenes(tmp_path / "coco")

@@ -13,6 +13,7 @@ from litesmith.errors import BadInput, BadModel
 from litesmith.tflite.file import digest, load, save, write_whole
 from litesmith.tflite.label_archive import attach, detach
 from litesmith.tflite.write import to_bytes
+from tests.platforms import posix
 from tests.zoo import convnet, described
 
 
@@ -62,6 +63,7 @@ def test_what_is_no_file(tmp_path: Path) -> None:
         load(tmp_path)
 
 
+@posix
 def test_a_pipe_is_read() -> None:
     reader, writer = os.pipe()
     os.write(writer, to_bytes(convnet()))
@@ -100,6 +102,7 @@ def test_a_written_file_has_the_usual_mode(tmp_path: Path) -> None:
     assert (tmp_path / "m.tflite").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
+@posix
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "real.tflite")
     save(convnet(), tmp_path / "link")
@@ -107,6 +110,7 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     assert (tmp_path / "real.tflite").read_bytes() == to_bytes(convnet())
 
 
+@posix
 def test_what_is_no_regular_file_is_not_replaced(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(BadInput, match="no regular file"):
@@ -114,6 +118,7 @@ def test_what_is_no_regular_file_is_not_replaced(tmp_path: Path) -> None:
     assert (tmp_path / "pipe").is_fifo()
 
 
+@posix
 def test_a_file_that_is_replaced_keeps_its_mode(tmp_path: Path) -> None:
     path = tmp_path / "m.tflite"
     path.touch(0o600)

@@ -1,10 +1,11 @@
 """Standard input, output and error, even if the program was started without them.
 
 A closed stream is replaced by one to nowhere: otherwise the next opened file would take its number
-and receive what is printed. A character that a stream cannot encode is written as its escape. A
-failure to print is attributed to its stream.
+and receive what is printed. A sign of ours that a stream cannot encode is written as one that looks
+alike, any other character as its escape. A failure to print is attributed to its stream.
 """
 
+import codecs
 import errno
 import io
 import os
@@ -20,12 +21,17 @@ from litesmith.units import plain
 
 OUTPUT = "standard output"
 
+# One letter each, so that tables keep their columns.
+_LOOKALIKES = "litesmith.lookalikes"
+_ALIKE = dict(zip("−–—×→…≈·▶●≥≤±²│─", "---x>.~.>*><~2|-", strict=True))
+
 # The end of numpy's message for a full disk, which has no error number.
 _FULL = (None, errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 
 def settle_streams() -> None:
     """Prepares the three streams so that printing cannot fail unexpectedly."""
+    codecs.register_error(_LOOKALIKES, _look_alike)
     for number in range(3):
         _refill(number)
     sys.stdin = sys.stdin or open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
@@ -67,9 +73,18 @@ def _settle(number: int, stream: TextIO | None) -> TextIO:
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
         encoding="utf-8" if stream is None else stream.encoding,
-        errors="backslashreplace",
+        errors=_LOOKALIKES,
         line_buffering=number == 2 or os.isatty(number),
     )
+
+
+def _look_alike(error: UnicodeError) -> tuple[str | bytes, int]:
+    """What is written for the characters that an encoding lacks."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    missing = error.object[error.start : error.end]
+    shown = (_ALIKE.get(c) or c.encode("ascii", "backslashreplace").decode() for c in missing)
+    return "".join(shown), error.end
 
 
 def why_failed(error: OSError) -> str:

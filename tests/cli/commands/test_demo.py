@@ -32,7 +32,7 @@ def test_it_ends_well_with_the_next_command(
 ) -> None:
     assert shown.returncode == 0, shown.stderr
     words = " ".join(shown.stdout.split())
-    assert "litesmith-demo/tuned/report.html" in words
+    assert str(Path("litesmith-demo/tuned/report.html")) in words
     assert words.endswith("litesmith tune YOUR.tflite --data YOUR_DATA --max-drop 1pt")
     assert str(facts(place)["sentence"]) in words
     warned = [line for line in shown.stderr.splitlines() if "warning" in line]

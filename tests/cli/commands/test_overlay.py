@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from litesmith.operating_system import quote
 from litesmith.tflite.file import load, save
 from tests import zoo
 from tests.cli.test_cli import litesmith
@@ -34,7 +35,8 @@ def test_times(command: str, files: Files, tmp_path: Path) -> None:
     model, out = files[0], tmp_path / "t.json"
     shown = litesmith(*command.split(), model, "--overlay", out)
     assert shown.returncode == 0, shown.stderr
-    assert shown.stdout.endswith(f"  model-explorer {model} --node_data_paths={out}\n")
+    typed = f"model-explorer {quote(str(model))} --node_data_paths={quote(str(out))}"
+    assert shown.stdout.endswith(f"  {typed}\n")
     main = json.loads(out.read_text("utf-8"))["main"]
     assert main["name"] == "time on cpu:1, µs"
     assert list(main["results"]) == ops(model)

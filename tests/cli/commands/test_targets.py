@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from litesmith.operating_system import quote
 from litesmith.run.accelerators.targets import with_custom
 from litesmith.tflite.file import save
 from tests import zoo
@@ -65,4 +66,7 @@ def test_the_command_that_makes_a_model_fit_can_be_copied(
     save(zoo.convnet(), path)
     run_command("targets", model=path)
     lines = capfd.readouterr().out.splitlines()
-    assert f"  litesmith quantize '{path}' --to int8 --io int8 --data DATA -o OUT.tflite" in lines
+    assert (
+        f"  litesmith quantize {quote(str(path))} --to int8 --io int8 --data DATA -o OUT.tflite"
+        in lines
+    )

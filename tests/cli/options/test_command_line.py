@@ -9,6 +9,7 @@ import pytest
 from litesmith.cli.options.command_line import tell_cold, tell_pipes
 from litesmith.installing import install_command
 from tests.kernels.one_op import needs_numba
+from tests.platforms import posix
 
 
 @pytest.mark.parametrize(
@@ -44,6 +45,7 @@ def test_a_missing_compiler_is_one_line(
     assert out == "" and err.count("\n") == 1 and install_command("jit") in err
 
 
+@posix
 def test_a_pipe_that_is_waited_for_is_named(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

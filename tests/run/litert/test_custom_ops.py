@@ -25,6 +25,7 @@ from litesmith.run.session import Session
 from litesmith.run.trial_run import probe
 from litesmith.tflite.file import load, save
 from tests import runtime, zoo
+from tests.platforms import has_proc
 
 CPUS = ("cpu:1", "cpu:2", "cpu:1:builtin")
 TARGETS = (*CPUS, "numpy")
@@ -373,6 +374,7 @@ def chain(operator: ops.Operator, count: int, shape=(1, 4)) -> Model:
     return b.model(y)
 
 
+@has_proc
 @pytest.mark.parametrize("native", [False, True])
 def test_memory_does_not_grow(hard_mish: ops.Operator, native: bool) -> None:
     if native:
@@ -388,10 +390,8 @@ def test_memory_does_not_grow(hard_mish: ops.Operator, native: bool) -> None:
 
 
 def resident() -> int:
-    place = Path("/proc/self/statm")
-    if not place.exists():
-        pytest.skip("the system does not tell resident memory")
-    return int(place.read_text("utf-8").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    pages = Path("/proc/self/statm").read_text("utf-8").split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def test_each_place_has_its_own_options_and_memory() -> None:

@@ -2,8 +2,21 @@
 
 import os
 import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
+
+
+def _can_link() -> bool:
+    """Windows lets few users make links, and Wine makes none that Python takes for one."""
+    with tempfile.TemporaryDirectory() as folder, suppress(OSError):
+        link = Path(folder) / "link"
+        link.symlink_to(Path(folder) / "nothing")
+        return link.is_symlink()
+    return False
+
 
 posix = pytest.mark.skipif(
     os.name != "posix", reason="Windows has no signals, modes, pipes with names and POSIX shells"
@@ -13,3 +26,4 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has it")
 has_proc = pytest.mark.skipif(
     os.name != "posix" or not os.path.isdir("/proc/self/fd"), reason="no files of processes"
 )
+links = pytest.mark.skipif(not _can_link(), reason="no symbolic links")

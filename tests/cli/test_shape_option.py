@@ -10,7 +10,9 @@ from litesmith.cli.commands import COMMANDS
 from litesmith.errors import BadInput, CannotApply, CannotRun
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model
+from litesmith.operating_system import quote
 from tests.cli.typed import run_command
+from tests.platforms import links
 from tests.run.test_free_sizes import sound_model
 from tests.zoo import noise, resizable
 
@@ -68,6 +70,7 @@ def test_bench_compares_shapes(
     assert "litesmith-" not in shown.out + shown.err
 
 
+@links
 def test_records_name_a_file_that_stays(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = path.parent / "times.jsonl"
     for _ in range(2):  # the copy of the first time serves again
@@ -75,7 +78,7 @@ def test_records_name_a_file_that_stays(path: Path, capsys: pytest.CaptureFixtur
     kept = path.parent / "sound-1x16.tflite"
     assert f"{kept} is {path} in this shape" in " ".join(capsys.readouterr().err.split())
     assert litesmith.load(kept).main.inputs[0].shape == (1, 16)
-    assert all(str(kept) in line for line in log.read_text("utf-8").splitlines())
+    assert all(json.dumps(str(kept)) in line for line in log.read_text("utf-8").splitlines())
     kept.write_bytes(b"something else")
     with pytest.raises(BadInput, match="is another model"):
         run_command("bench", models=[path], shape=["1,16"], runs=12, log=log)
@@ -99,7 +102,7 @@ def test_doctor_suggests_commands_that_can_be_typed(
     assert run_command("doctor", **typed, as_json=True) in (0, 1)
     found = json.loads(capsys.readouterr().out)["findings"]
     commands = [one["command"] for one in found if "my model" in one.get("command", "")]
-    assert all(f"'{place}' --shape x=3,4" in command for command in commands)
+    assert all(f"{quote(str(place))} --shape x=3,4" in command for command in commands)
 
 
 def test_what_is_made_has_the_shape(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

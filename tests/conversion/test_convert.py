@@ -11,6 +11,7 @@ from litesmith.cli.text.convert_text import print_converted
 from litesmith.errors import BadInput, BadModel, CannotApply
 from tests.cli.typed import run_command
 from tests.conversion.beside_onnx import onnx, onnx_model
+from tests.platforms import links
 from tests.zoo import noise
 
 node = onnx.helper.make_node
@@ -273,6 +274,7 @@ def test_weights_beside_the_model(tmp_path: Path) -> None:
         litesmith.convert(path)
 
 
+@links
 @pytest.mark.parametrize("way", ["../secret", "sub/../../secret", "link", "{folder}/secret"])
 def test_weights_elsewhere_are_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
@@ -299,6 +301,7 @@ def test_weights_elsewhere_are_not_read(
             litesmith.convert(path)
 
 
+@links
 def test_a_model_that_is_a_link_has_its_weights_where_it_lies(tmp_path: Path) -> None:
     """As in the cache of a hub, which holds links to files by their digests."""
     net = onnx_model(
@@ -317,6 +320,7 @@ def test_a_model_that_is_a_link_has_its_weights_where_it_lies(tmp_path: Path) ->
     assert litesmith.convert(shown / "net.onnx", check=False)
 
 
+@links
 def test_a_command_takes_a_source_and_keeps_its_file(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -20,7 +20,7 @@ from litesmith.pages.records.salvage_folder import read_optional
 from litesmith.phrases import phrase
 from litesmith.tflite.file import digest, load, save
 from litesmith.units import factor_text
-from tests.platforms import posix
+from tests.platforms import links, posix
 from tests.search.choosing.taught import record, taught
 from tests.zoo_float import residual
 
@@ -166,6 +166,7 @@ def test_a_model_is_found_by_its_name_only_while_it_is_the_one_on_record(tmp_pat
     assert folder.found("int8", wanted) is None
 
 
+@links
 def test_of_a_folder_that_is_none_of_ours_only_the_names_are_read(tmp_path: Path) -> None:
     """With `-o ~` every file of a home was looked at first."""
     (tmp_path / "letters").mkdir()

@@ -17,6 +17,7 @@ from litesmith.evidence.folder import Folder
 from litesmith.regression.baseline import read_baseline
 from tests.evidence.damage import PLANTED, damaged_bytes, damaged_values
 from tests.evidence.test_version_0_1 import FILES, KEPT, KINDS
+from tests.platforms import links
 
 MARK = "planted code was run"
 CODE = f"""
@@ -224,6 +225,7 @@ def test_a_metric_that_is_code_is_given_again(kept: Path) -> None:
     (kept / MARK).unlink(missing_ok=True)  # which the caller's own word has run
 
 
+@links
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
 def test_no_link_in_a_folder_leads_what_is_written_elsewhere(kept: Path) -> None:
     mine = kept / "mine.txt"

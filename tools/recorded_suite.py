@@ -173,17 +173,19 @@ def enter_root(
     variables: dict[str, str],
     temporary: str = "tmp",
     mounts: str = "",
+    place: str = CHECKOUT,
 ) -> subprocess.Popen[bytes]:
-    """Starts a command in the root, in its own namespaces: its mounts and children end with it."""
+    """Starts a command at a place in the root, in its own namespaces: its mounts and children end
+    with it."""
     root = shlex.quote(str(folder / "root"))
     all_mounts = f"""
         mount --bind {root}/{temporary} {root}/tmp && mount -t proc proc {root}/proc &&
         mount -t sysfs -o ro sys {root}/sys && mount --rbind /dev {root}/dev &&
         {mounts.format(root=root)}
-        cd {root}/{CHECKOUT} && exec chroot {root} /usr/bin/env -i "$@"
+        exec chroot {root} /usr/bin/env -i "$@"
     """
     given = [f"{name}={value}" for name, value in variables.items()]
-    inside = ["/bin/sh", "-c", f'cd /{CHECKOUT} && exec "$@"', "sh", *command]
+    inside = ["/bin/sh", "-c", f'cd /{place} && exec "$@"', "sh", *command]
     apart = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", all_mounts, "sh"]
     return subprocess.Popen([*apart, *given, *inside])
 

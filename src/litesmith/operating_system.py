@@ -38,6 +38,7 @@ class System(NamedTuple):
     name_of_cache: str  # a folder of ours in it
     peak_unit: int  # bytes in a unit of ru_maxrss
     keeps_mapped: bool  # a file that is mapped can be neither replaced nor removed
+    lists_programs: str  # what shows a user which programs are busy
 
 
 _LINUX = System(
@@ -51,6 +52,7 @@ _LINUX = System(
     "litesmith",
     1024,
     False,
+    "`top`",
 )
 SYSTEMS = {
     "linux": _LINUX,
@@ -71,6 +73,7 @@ SYSTEMS = {
         "litesmith/Cache",
         1,
         True,
+        "Task Manager",
     ),
 }
 THIS = SYSTEMS.get(sys.platform, _LINUX)
@@ -491,10 +494,12 @@ def peak_bytes() -> int | None:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * THIS.peak_unit
 
 
-def reset_peak() -> None:
-    """Lets `peak_bytes` begin again, where Linux can."""
+def reset_peak() -> bool:
+    """Lets `peak_bytes` begin again; False where the system cannot."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", "utf-8")
+        return True
+    return False
 
 
 # Processors
@@ -573,6 +578,20 @@ def arm_products(cpuinfo: Path = Path("/proc/cpuinfo")) -> tuple[str, ...]:
     cores = [set(value.split()) for key, _, value in rows if key.strip() == "Features"]
     every = set[str].intersection(*cores) if cores else set[str]()
     return tuple(name for word, name in _ARM_PRODUCTS.items() if word in every)
+
+
+def core_ticks(table: Path = Path("/proc/stat")) -> tuple[int, int] | None:
+    """Idle ticks and all ticks of all cores since the start; None where the system reports none."""
+    words = read_text(table).partition("\n")[0].split()
+    if len(words) >= 6:
+        ticks = [int(word) for word in words[1:9]]
+        return ticks[3] + ticks[4], sum(ticks)
+    if is_windows():
+        idle, kernel, user = c_uint64(), c_uint64(), c_uint64()
+        times = ctypes.CDLL("kernel32").GetSystemTimes
+        if times(byref(idle), byref(kernel), byref(user)):
+            return idle.value, kernel.value + user.value  # the kernel's time includes the idle one
+    return None
 
 
 def usable_cores() -> int:

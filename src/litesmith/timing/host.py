@@ -14,7 +14,9 @@ from litesmith._version import VERSION
 from litesmith.arguments import argument
 from litesmith.errors import CannotRun
 from litesmith.operating_system import (
+    THIS,
     Heat,
+    core_ticks,
     cpu_name,
     describe_system,
     memory_bytes,
@@ -127,10 +129,11 @@ def unsteady(busy: float, cores: int, governor: str, heat: Heat) -> list[str]:
     if busy > _BUSY:
         found.append(
             phrase(
-                "other programs use {share} of the {cores} cores: close what `top` lists "
+                "other programs use {share} of the {cores} cores: close what {program} lists "
                 "first, then measure again",
                 percent_text(busy),
                 cores,
+                THIS.lists_programs,
             )
         )
     if is_held_back(heat):
@@ -192,18 +195,9 @@ def _load() -> float:
 def _busy(look_seconds: float, period: int) -> float:
     """The share of busy cores while this process sleeps, once per period; where the system does not
     report it, the load of the last minute. The load alone would include the preceding run."""
-    before = _ticks()
+    before = core_ticks()
     if before is None:
         return min(1.0, _load() / usable_cores())
     sleep(look_seconds)
-    idle, every = np.subtract(_ticks() or before, before).tolist()
+    idle, every = np.subtract(core_ticks() or before, before).tolist()
     return max(0.0, 1 - idle / every) if every else 0.0
-
-
-def _ticks() -> tuple[int, int] | None:
-    """Idle ticks and all ticks of all cores since the start; None where the system reports none."""
-    words = read_text(Path("/proc/stat")).partition("\n")[0].split()
-    if len(words) < 6:
-        return None
-    ticks = [int(word) for word in words[1:9]]
-    return ticks[3] + ticks[4], sum(ticks)

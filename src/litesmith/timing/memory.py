@@ -20,8 +20,8 @@ def peak_bytes(source: str | os.PathLike[str] | bytes | memoryview, target: Targ
 
     A fresh process first runs a model of one op, so that the interpreter, the runtime's library and
     its fixed costs are part of the baseline. It then resets the peak (on Linux; elsewhere the
-    growth of ru_maxrss is a lower bound) and opens the model. Pages of the mapped file count once
-    they are touched. None where the system does not report a peak.
+    growth is a lower bound) and opens the model. Pages of the mapped file count once they are
+    touched. None where the system does not report a peak, or an earlier one hides the model's.
     """
     if isinstance(source, bytes | memoryview):
         with temporary_file(source) as path:
@@ -45,11 +45,13 @@ def _smallest() -> bytes:
 
 def _growth(path: str, target: str) -> int | None:
     _run(_smallest(), target)
-    reset_peak()
+    is_reset = reset_peak()
     before = operating_system.peak_bytes()
     _run(path, target)
     after = operating_system.peak_bytes()
-    return None if before is None or after is None else after - before
+    if before is None or after is None or (after == before and not is_reset):
+        return None
+    return after - before
 
 
 if __name__ == "__main__":

@@ -548,8 +548,19 @@ def cpu_name(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
     board = read_text(Path("/proc/device-tree/model")).strip("\0 ")
     if cores:
         return ", ".join(filter(None, (board, " + ".join(dict.fromkeys(cores)))))
-    named = os.environ.get("PROCESSOR_IDENTIFIER", "") if is_windows() else ""
-    return named or platform.processor() or platform.machine()
+    return _windows_cpu() or platform.processor() or platform.machine()
+
+
+def _windows_cpu() -> str:
+    """What Windows keeps of the first processor; "" on other systems."""
+    try:
+        import winreg as registry
+    except ImportError:
+        return ""
+    place = r"HARDWARE\DESCRIPTION\System\CentralProcessor\0"
+    with suppress(OSError), registry.OpenKey(registry.HKEY_LOCAL_MACHINE, place) as key:  # type: ignore[attr-defined]
+        return str(registry.QueryValueEx(key, "ProcessorNameString")[0]).strip()  # type: ignore[attr-defined]
+    return ""
 
 
 def _arm_cores(rows: list[tuple[str, str, str]]) -> list[str]:

@@ -7,6 +7,7 @@ import pytest
 
 import litesmith
 from litesmith.errors import BadInput
+from litesmith.operating_system import quote
 from litesmith.tflite.write import to_bytes
 from tests.training.flowers import backbone, write_pictures
 from tests.zoo import resizable
@@ -67,7 +68,7 @@ def test_gate_measures_the_shape(tmp_path: Path) -> None:
     litesmith.save(resizable(), path)
     made = litesmith.update_baseline(baseline, path, shape=SHAPE, seconds=0.3)
     assert made.baseline.model == str(path)
-    assert made.command.endswith("model.tflite --shape x=5,4")
+    assert made.command.endswith(f"{quote(str(path))} --shape x=5,4")
     found = litesmith.gate(baseline, path, shape=SHAPE, seconds=0.3)
     assert (found.model, found.digest) == (str(path), made.baseline.digest)
     assert litesmith.gate(baseline, path, seconds=0.3).digest != found.digest

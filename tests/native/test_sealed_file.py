@@ -22,7 +22,7 @@ from litesmith.native.sealed_file import (
 from tests.calibration.test_observed_cache import RANGE, seen_states
 from tests.kernels.one_op import needs_numba
 from tests.native.test_compile import ADDRESS, run
-from tests.platforms import posix
+from tests.platforms import needs_modes, posix
 
 CONTENT = b"what was kept"
 needs_modes = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Windows has no modes")
@@ -60,6 +60,7 @@ def test_folder_and_key_are_the_users_alone(place: Path) -> None:
     assert (mode(place), mode(key), mode(key.parent)) == (0o700, 0o600, 0o700)
 
 
+@needs_modes
 def test_what_a_killed_process_left_of_a_key_goes_with_the_next(place: Path) -> None:
     """Before, such a file had a name that nobody knew as one to be removed."""
     code = "import os; os.link = lambda *_: os._exit(9)"
@@ -92,6 +93,7 @@ def test_a_file_under_another_name_is_not_believed(place: Path) -> None:
     assert read_sealed(place / "two") is None
 
 
+@needs_modes
 def test_what_another_user_sealed_is_not_believed(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

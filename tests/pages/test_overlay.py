@@ -12,6 +12,7 @@ from litesmith.diagnosis.op_losses import EXACT, MOVES, NO_TWIN, OpError, op_err
 from litesmith.errors import BadInput, CannotRun
 from litesmith.ir.build import Builder
 from litesmith.ir.types import Model
+from litesmith.operating_system import quote
 from litesmith.pages.overlay import (
     Overlay,
     errors_overlay,
@@ -206,4 +207,7 @@ def test_the_file_is_whole_or_absent(tmp_path: Path) -> None:
 
 def test_the_command_survives_spaces() -> None:
     command = opening_command(Path("my model.tflite"), Path("a b.json"), Path("c.json"))
-    assert command == "model-explorer 'my model.tflite' --node_data_paths='a b.json,c.json'"
+    assert (
+        command
+        == f"model-explorer {quote('my model.tflite')} --node_data_paths={quote('a b.json,c.json')}"
+    )

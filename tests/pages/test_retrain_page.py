@@ -1,10 +1,12 @@
 """The page of a retraining shows what was recorded, and nothing that was smuggled in."""
 
 import json
+from html import escape
 from pathlib import Path
 
 import pytest
 
+from litesmith.operating_system import quote
 from litesmith.pages.folder_kinds import write_markdown, write_report
 from litesmith.pages.records.retrain_folder import read_retraining
 from tests.pages import retrained
@@ -68,12 +70,13 @@ def test_it_says_what_to_ship_to_run_and_to_do_next(folder: Path) -> None:
     page = with_facts(folder, model="b.tflite", out="my b.tflite", data=data, fine_tuned=None)
     assert "Ship b.tflite" in page and 'class="verdict proven"' in page
     assert "Interpreter(&#x27;my b.tflite&#x27;, num_threads=1)" in page
+    ours = quote("my b.tflite")
     for command in (
-        "litesmith tune &#x27;my b.tflite&#x27; --data d/val --max-drop 1pt",
-        "litesmith gate baseline.json &#x27;my b.tflite&#x27; --data d/val --update",
+        f"litesmith tune {ours} --data d/val --max-drop 1pt",
+        f"litesmith gate baseline.json {ours} --data d/val --update",
         "litesmith retrain a.tflite --data d -o b.tflite --fine-tune all",
     ):
-        assert command in page
+        assert escape(command) in page
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from litesmith.cli.main import _run  # pyright: ignore[reportPrivateUsage]
+from litesmith.operating_system import quote
 from litesmith.run.session import Session
 from litesmith.tflite.file import digest, save
 from tests.cli.test_cli import fresh_litesmith, litesmith
@@ -91,7 +92,8 @@ def test_again_it_answers_from_its_records_in_words(copied: Path) -> None:
     assert "set aside" in shown.stdout and "fits" in shown.stdout
     lines = shown.stdout.splitlines()
     assert any(": the same file as " in line and ", set aside: " in line for line in lines)
-    assert "  litesmith bench out/best.tflite --on cpu:1" in lines  # can be pasted as it is
+    best = quote(str(Path("out/best.tflite")))
+    assert f"  litesmith bench {best} --on cpu:1" in lines  # can be pasted as it is
 
 
 def test_the_recipe_makes_the_same_bytes(place: Path, tmp_path: Path) -> None:

@@ -22,10 +22,9 @@ from litesmith.native.sealed_file import (
 from tests.calibration.test_observed_cache import RANGE, seen_states
 from tests.kernels.one_op import needs_numba
 from tests.native.test_compile import ADDRESS, run
-from tests.platforms import needs_modes, posix
+from tests.platforms import posix
 
 CONTENT = b"what was kept"
-needs_modes = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Windows has no modes")
 
 
 @pytest.fixture
@@ -48,7 +47,7 @@ def test_what_was_sealed_comes_back(place: Path) -> None:
     assert read_sealed(place / "other") is None
 
 
-@needs_modes
+@posix
 def test_folder_and_key_are_the_users_alone(place: Path) -> None:
     before = os.umask(0)
     try:
@@ -60,7 +59,7 @@ def test_folder_and_key_are_the_users_alone(place: Path) -> None:
     assert (mode(place), mode(key), mode(key.parent)) == (0o700, 0o600, 0o700)
 
 
-@needs_modes
+@posix
 def test_what_a_killed_process_left_of_a_key_goes_with_the_next(place: Path) -> None:
     """Before, such a file had a name that nobody knew as one to be removed."""
     code = "import os; os.link = lambda *_: os._exit(9)"
@@ -93,7 +92,7 @@ def test_a_file_under_another_name_is_not_believed(place: Path) -> None:
     assert read_sealed(place / "two") is None
 
 
-@needs_modes
+@posix
 def test_what_another_user_sealed_is_not_believed(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,7 +101,7 @@ def test_what_another_user_sealed_is_not_believed(
     assert read_sealed(place / "one") is None
 
 
-@needs_modes
+@posix
 def test_a_folder_that_others_can_write_is_left_alone_and_named(
     place: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -117,7 +116,7 @@ def test_a_folder_that_others_can_write_is_left_alone_and_named(
     assert read_sealed(place / "one") == CONTENT and mode(place) == 0o700
 
 
-@needs_modes
+@posix
 def test_a_folder_of_another_user_is_left_alone(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,7 +126,7 @@ def test_a_folder_of_another_user_is_left_alone(
     assert "belongs to another user" in why_not_kept()
 
 
-@needs_modes
+@posix
 def test_a_key_that_others_can_read_is_none(place: Path) -> None:
     write_sealed(place / "one", CONTENT)
     key = key_file()
@@ -139,7 +138,7 @@ def test_a_key_that_others_can_read_is_none(place: Path) -> None:
     assert read_sealed(place / "one") is None and not why_not_kept()  # of a new key
 
 
-@needs_modes
+@posix
 def test_a_shared_folder_is_an_explicit_choice(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,7 +196,7 @@ def test_planted_code_is_never_run(place: Path) -> None:
     assert run(ADDRESS, **environment) == "1"  # written anew
 
 
-@needs_modes
+@posix
 def test_a_command_says_why_nothing_is_kept(place: Path) -> None:
     place.mkdir()
     place.chmod(0o777)
@@ -219,7 +218,7 @@ def test_a_planted_pipe_or_device_is_not_waited_for(place: Path) -> None:
         assert read_sealed(place / name) is None
 
 
-@needs_modes
+@posix
 def test_what_another_user_keeps_for_all_is_used(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ from litesmith.data.samples import Items, Sample
 from litesmith.data.sources import open_data
 from litesmith.errors import BadInput
 from litesmith.ir.types import Tensor
+from litesmith.operating_system import quote
 from litesmith.regression.baseline import Timing, read_baseline
 from litesmith.regression.gate_checks import CHECKS
 from litesmith.regression.gate_measures import (
@@ -127,7 +128,8 @@ def test_less_accurate_is_called_with_what_looks_into_it(first: Path, place: Pat
     (worse,) = [c for c in found.failures if c.quantity == "accuracy"]
     assert found.verdict == WORSE
     assert "beyond chance" in worse.why
-    assert worse.command.startswith(f"litesmith compare {first / 'model.tflite'} {model} --data ")
+    before, after = quote(str(first / "model.tflite")), quote(str(model))
+    assert worse.command.startswith(f"litesmith compare {before} {after} --data ")
     assert worse.facts["difference"] < -0.1
 
 
@@ -161,7 +163,7 @@ def test_an_op_outside_the_delegate_is_called_by_its_kind(place: Path) -> None:
     found = run_gate(place / "b.json", model, None, manner())
     (worse,) = [check for check in found.failures if check.quantity == "delegation"]
     assert "2 more ops left out (2 CUMSUM)" in worse.why
-    assert worse.command == f"litesmith doctor {model} --on cpu:1"
+    assert worse.command == f"litesmith doctor {quote(str(model))} --on cpu:1"
     assert (
         verdicts(run_gate(place / "b.json", model, None, manner("delegation=2")))["delegation"]
         == FINE

@@ -16,6 +16,7 @@ from litesmith.cli.options.command_line import plain_switches
 from litesmith.cli.text import bench_text
 from litesmith.evidence.bench_record import BenchTrial
 from litesmith.evidence.log import Log
+from litesmith.operating_system import quote
 from litesmith.tflite.file import digest, save
 from litesmith.timing.statistics import FASTER, SAME, SLOWER, UNCLEAR
 from litesmith.units import energy_text, number_text, ratio_text, time_interval_text
@@ -130,7 +131,7 @@ def test_the_flags_of_benchmark_model(model: Path) -> None:
     shown = litesmith("bench", f"--graph={model}", *flags, "--format", "benchmark_model")
     assert shown.returncode == 0, shown.stderr
     assert SUMMARY.fullmatch(shown.stdout)
-    assert f"litesmith profile {model}" in shown.stderr
+    assert f"litesmith profile {quote(str(model))}" in shown.stderr
 
 
 def test_switches_lose_their_value() -> None:

@@ -11,6 +11,7 @@ import litesmith
 from litesmith.arguments import Argument, argument, as_options, check_types, refuse_below
 from litesmith.errors import BadInput
 from litesmith.micro.boards import find_room
+from litesmith.operating_system import quote
 from litesmith.passes.core.recipe import apply, parse
 from litesmith.passes.tidy.resize import split_shape
 from litesmith.phrases import join, phrase
@@ -52,7 +53,7 @@ def test_a_number_without_end_is_refused_as_any_other(read: Callable[[], object]
         ("samples", None, "samples=", "--samples"),
         ("trust_data", True, "trust_data=True", "--trust-data"),
         ("to", "int8", "to='int8'", "--to int8"),
-        ("keep", ["a b", 3], "keep=['a b', 3]", "--keep 'a b,3'"),
+        ("keep", ["a b", 3], "keep=['a b', 3]", f"--keep {quote('a b,3')}"),
         ("weights", Path("w.npz"), "weights='w.npz'", "--weights w.npz"),
         ("crop", 0.5, "crop=0.5", "--crop 0.5"),
         ("out", "x.tflite", "out='x.tflite'", "-o x.tflite"),

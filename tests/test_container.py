@@ -38,7 +38,7 @@ def test_what_is_copied_makes_the_whole_package(tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         packed = {name for name in archive.namelist() if name.startswith("litesmith/")}
     package = ROOT / "src"
-    sources = {str(path.relative_to(package)) for path in package.rglob("*.py")}
+    sources = {path.relative_to(package).as_posix() for path in package.rglob("*.py")}
     catalogues = {f"litesmith/lang/locale/{n.stem}/LC_MESSAGES/" for n in ROOT.glob("locale/*.po")}
     assert sources <= packed
     assert catalogues <= {name.rpartition("/")[0] + "/" for name in packed}

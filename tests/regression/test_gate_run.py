@@ -1,6 +1,7 @@
 """The gate on real files: what got worse is called, and only that."""
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -313,7 +314,7 @@ def test_what_looks_into_latency_runs_on_the_target(tmp_path: Path, target: str,
     litesmith.update_baseline(path, then, on=target, allow={"memory": "off"}, seconds=0.2)
     found = litesmith.gate(path, now, allow={"latency": "0%"}, seconds=0.2)
     (check,) = [one for one in found.checks if one.quantity == "latency"]
-    assert check.command.startswith(told.format(then=then, now=now))
+    assert check.command.startswith(told.format(then=quote(str(then)), now=quote(str(now))))
 
 
 def test_a_baseline_is_of_one_target(place: Path) -> None:
@@ -324,7 +325,8 @@ def test_a_baseline_is_of_one_target(place: Path) -> None:
 def test_a_model_takes_turns_with_its_workload(tmp_path: Path) -> None:
     model = saved(tmp_path, scorer())
     (found,) = timing_chunks(model, model, Target(), seconds=0.05)
-    assert set(found.clocks) == {"wall", "processor"}
+    has_fine_clock = os.name == "posix"
+    assert set(found.clocks) == ({"wall", "processor"} if has_fine_clock else {"wall"})
     assert all(len(blocks) >= 6 for blocks in found.clocks.values())
     (threads,) = timing_chunks(model, model, Target.parse("cpu:2"), seconds=0.05)
     assert set(threads.clocks) == {"wall"}

@@ -32,6 +32,7 @@ from litesmith.tflite.write import to_bytes
 from litesmith.timing.clock import pause_collection
 from tests import runtime, zoo
 from tests.draws import draws
+from tests.platforms import posix
 
 TARGETS = ("cpu:1", "cpu:2", "cpu:1:builtin", "cpu:1:reference")
 RUNNABLE = [name for name in zoo.MODELS if name not in zoo.NOT_RUNNABLE]
@@ -542,6 +543,7 @@ def test_a_model_that_is_profiled_anew_takes_no_new_memory() -> None:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < 17_000
 
 
+@posix
 def test_thousands_of_sessions_leave_nothing_behind() -> None:
     script = """
 import resource
@@ -581,7 +583,7 @@ def test_probe_survives_a_crash_of_native_code_and_names_the_op(tmp_path: Path) 
     negative = b.op("NEG", b.input("x", (4,)), name="negative")
     crashing = b.op("RESHAPE", negative, None, shape=(2, 2), name="square")
     save(b.model(b.op("ABS", crashing)), tmp_path / "crash.tflite")
-    with pytest.raises(CannotRun, match=r"RESHAPE 'square' crashes the runtime on cpu:1 \(SIG"):
+    with pytest.raises(CannotRun, match=r"RESHAPE 'square' crashes the runtime on cpu:1 \(.+\)"):
         probe(tmp_path / "crash.tflite")
 
 

@@ -332,8 +332,11 @@ class _Loop:
         set_rate(optimizer, rate * warm * (1 + math.cos(math.pi * share)) / 2)
 
     def _is_over(self) -> bool:
+        """True where the minutes are over; on a busy machine one step may take longer than they."""
         minutes = self._training.minutes
-        return minutes is not None and time.monotonic() - self._began > 60 * minutes
+        if minutes is None or not self.state.step:
+            return False
+        return time.monotonic() - self._began > 60 * minutes
 
     # What is kept.
 

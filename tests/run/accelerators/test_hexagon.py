@@ -10,6 +10,7 @@ from litesmith.run.accelerators.hexagon import hexagon_place, stand_in
 from litesmith.run.core.placement import MEASURED
 from litesmith.run.rules.all_rules import RULES, place_by_rules
 from tests import zoo
+from tests.platforms import links
 from tests.run.rules.test_rules import LAYERS, layer
 
 installed = pytest.mark.skipif(not probes.hexagon().usable, reason=probes.hexagon().why)
@@ -51,6 +52,7 @@ def test_rules_know_weights_of_few_bits(kind: str, flows: str) -> None:
             assert hexagon_place(model).taken == ruled.taken, (stored, by_channel)
 
 
+@links
 def test_another_library_stands_in_for_one_that_is_not_used(tmp_path: Path) -> None:
     sdk, work = tmp_path / "sdk", tmp_path / "work"
     sdk.mkdir()

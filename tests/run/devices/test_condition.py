@@ -8,6 +8,7 @@ import pytest
 
 from litesmith.operating_system import Heat
 from litesmith.run.devices.condition import LOOK, Condition, read_condition
+from tests.platforms import posix
 
 CORES = 8  # four slow ones and four fast ones
 WAKEFULNESS = "Power Manager State:\n  mWakefulness={}\n  mWakefulnessChanging=false\n"
@@ -48,6 +49,7 @@ def look(root: Path, screen: str = "") -> Condition:
     return read_condition(done.stdout.decode())
 
 
+@posix
 @pytest.mark.parametrize("has_capacity", [True, False])
 def test_heat_and_kinds_of_cores(tmp_path: Path, has_capacity: bool) -> None:
     a_phone(tmp_path, limit=1_425_000, has_capacity=has_capacity)
@@ -57,6 +59,7 @@ def test_heat_and_kinds_of_cores(tmp_path: Path, has_capacity: bool) -> None:
     assert seen.screen == ""
 
 
+@posix
 @pytest.mark.parametrize(
     ("state", "screen"), [("Awake", ""), ("Asleep", "Asleep"), ("Dozing", "Dozing")]
 )
@@ -65,6 +68,7 @@ def test_a_screen_that_is_off(tmp_path: Path, state: str, screen: str) -> None:
     assert look(tmp_path, state)[1:] == (look(tmp_path).cores, screen)
 
 
+@posix
 def test_a_device_without_such_files_tells_nothing(tmp_path: Path) -> None:
     seen = look(tmp_path)
     assert seen.heat == Heat(0.0, 1.0)

@@ -44,6 +44,8 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
     """The runner on this machine, behind a pipe instead of a network."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    if os.name != "posix":
+        pytest.skip("the device's side needs a POSIX shell")
     with Device("here", ["sh", "-c"], {"python": sys.executable}) as device:
         yield device
 

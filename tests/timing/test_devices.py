@@ -10,6 +10,7 @@ import pytest
 import litesmith
 from litesmith.errors import CannotRun
 from tests import zoo
+from tests.platforms import posix
 from tests.run.devices.test_adb import TIMES
 from tests.run.devices.test_condition import WAKEFULNESS, a_phone, write
 
@@ -63,6 +64,7 @@ def calls(root: Path) -> list[str]:
     return (root / "calls").read_text("utf-8").splitlines()
 
 
+@posix
 def test_heat_clock_screen_and_cores_of_a_phone_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,6 +82,7 @@ def test_heat_clock_screen_and_cores_of_a_phone_are_told(
     assert "Explicitly applied XNNPACK delegate" in result.note
 
 
+@posix
 def test_cores_are_chosen_on_the_phone_not_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,6 +98,7 @@ def test_cores_are_chosen_on_the_phone_not_here(
         litesmith.bench(model, on=ON, runs=2, cores="little")
 
 
+@posix
 def test_a_pause_lets_the_phone_cool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = prepare(tmp_path, monkeypatch, cool_after=3)
     done = litesmith.bench(model, on=ON, runs=2, cool=60)
@@ -105,6 +109,7 @@ def test_a_pause_lets_the_phone_cool(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert any(str(text).startswith("waited ") for text in done.warnings)
 
 
+@posix
 def test_without_it_nothing_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = prepare(tmp_path, monkeypatch, cool_after=3)
     done = litesmith.bench(model, on=ON, runs=1)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from litesmith._version import VERSION
-from litesmith.operating_system import usable_cores
+from litesmith.operating_system import THIS, usable_cores
 from litesmith.run.core.target import Target
 from litesmith.timing.host import Host, energy_joules, host, noise
 
@@ -30,7 +30,7 @@ def test_a_quiet_machine_has_no_warning() -> None:
 @pytest.mark.parametrize(
     ("facts", "target", "cure"),
     [
-        (replace(QUIET, busy=0.5), Target(), "close what `top` lists"),
+        (replace(QUIET, busy=0.5), Target(), f"close what {THIS.lists_programs} lists"),
         (replace(QUIET, governor="powersave"), Target(), "cpupower frequency-set -g performance"),
         (QUIET, Target("cpu", 1000), "use cpu:4 or fewer"),
     ],

@@ -1,5 +1,6 @@
 """The bench as a Python call: stop rules, results, comparisons. No test looks at speed."""
 
+import os
 from itertools import pairwise
 from math import inf
 from pathlib import Path
@@ -36,7 +37,8 @@ def test_one_model(model: Path) -> None:
     assert row["model"] == str(model)
     assert row["target"] == "cpu:1"
     assert row["digest"] == digest(model)
-    assert min(row["create_us"], row["first_us"], row["cpu_us"]) > 0
+    assert min(row["create_us"], row["first_us"]) > 0
+    assert row["cpu_us"] > 0 or os.name != "posix"  # a clock that moves every 16 ms may stand
     low, high = result.interval_us
     assert 0 < low <= row["p50_us"] <= high < inf
 

@@ -12,8 +12,10 @@ from litesmith.run.core.target import Target
 from litesmith.tflite.file import save
 from litesmith.timing.memory import peak_bytes
 from tests import zoo
+from tests.platforms import linux
 
 
+@linux
 def test_more_weights_take_more_memory(tmp_path: Path) -> None:
     found = []
     for megabytes in (1, 30):

@@ -14,6 +14,7 @@ from litesmith.timing.latency import Bench, Rule, list_contenders, results_of
 from litesmith.timing.threads import _situation, competing_load, sweep
 from litesmith.timing.turns import Load, Turn
 from tests import zoo
+from tests.platforms import has_proc
 
 MODEL = zoo.convnet()
 
@@ -75,10 +76,7 @@ def test_a_sweep_counts_up_to_the_cores() -> None:
         assert situation.reasons
 
 
-needs_proc = pytest.mark.skipif(not Path("/proc").exists(), reason="looks into /proc")
-
-
-@needs_proc
+@has_proc
 def test_the_load_spins_and_ends_with_its_block() -> None:
     with competing_load(2) as spinning:
         assert len(spinning) == 2
@@ -86,7 +84,7 @@ def test_the_load_spins_and_ends_with_its_block() -> None:
     assert not any(map(alive, spinning))
 
 
-@needs_proc
+@has_proc
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, ValueError])
 def test_the_load_ends_with_an_error(error: type[BaseException]) -> None:
     spinning: list[int] = []
@@ -102,7 +100,7 @@ def test_the_load_ends_with_an_error(error: type[BaseException]) -> None:
     assert not any(map(alive, spinning))
 
 
-@needs_proc
+@has_proc
 def test_the_load_ends_when_its_parent_is_killed() -> None:
     code = (
         "import time\n"

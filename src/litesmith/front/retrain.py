@@ -135,7 +135,7 @@ def _pretrained_file(backbone: Path) -> AbstractContextManager[Path]:
             argument("pretrained", True),
             backbone,
         )
-    name = str(backbone)
+    name = backbone.as_posix()
     model = catalogue_room().load_pretrained(name)
     return temporary_file(to_bytes(model), f"{catalogue_room().parse(name).name}.tflite")
 

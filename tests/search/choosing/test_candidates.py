@@ -31,7 +31,7 @@ def test_names_are_ends_of_paths_and_no_two_files_share_one(paths: list[Path]) -
     for name, path in zip(names, paths, strict=True):
         assert by_name.setdefault(name, path) == path
         assert (
-            str(path)
+            path.as_posix()
             .removeprefix("/")
             .removesuffix(".tflite")
             .endswith(name.removeprefix("/").removeprefix("/").removesuffix(".tflite"))

@@ -302,7 +302,7 @@ def refused(tmp_path: Path, match: str, *args: object, **asked: object) -> None:
 
 def test_bad_candidates_are_named(place: Path, tmp_path: Path) -> None:
     refused(tmp_path, "nothing to choose from", [])
-    refused(tmp_path, "nothing/.*: no file is so called", str(place / "nothing" / "*.tflite"))
+    refused(tmp_path, "nothing.*: no file is so called", str(place / "nothing" / "*.tflite"))
     refused(tmp_path, "gone.tflite: no such file", place / "gone.tflite")
     refused(tmp_path, "is a folder; give its files", place)
     (tmp_path / "broken.tflite").write_bytes(b"no model")

@@ -47,7 +47,9 @@ def copied(place: Path, tmp_path: Path) -> Path:
     """The same elsewhere, with its own data."""
     copy = copytree(place, tmp_path / "copy")
     path = copy / "out" / "recipe.json"
-    path.write_text(path.read_text("utf-8").replace(str(place), str(copy)))
+    path.write_text(
+        path.read_text("utf-8").replace(json.dumps(str(place))[1:-1], json.dumps(str(copy))[1:-1])
+    )
     return copy
 
 

@@ -221,7 +221,7 @@ def _note(spec: NetworkSpec, made: Preparation) -> str:
 
 
 def _spec(request: RetrainRequest) -> NetworkSpec:
-    return catalogue_room().parse(str(request.backbone))
+    return catalogue_room().parse(request.backbone.as_posix())
 
 
 def _build(network: NetworkSpec, classes: int | None, seed: int | None) -> Model:

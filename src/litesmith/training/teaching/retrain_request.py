@@ -18,7 +18,7 @@ NO_TUNING = "none"
 
 
 def is_scratch(backbone: Path) -> bool:
-    return is_network(str(backbone)) and not backbone.exists()
+    return is_network(backbone.as_posix()) and not backbone.exists()
 
 
 @dataclass(frozen=True)

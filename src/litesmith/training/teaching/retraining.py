@@ -217,7 +217,7 @@ class RetrainJob:
 def default_out(backbone: Path) -> Path:
     """The default path of the result."""
     if is_scratch(backbone):
-        return Path(f"{catalogue_room().parse(str(backbone)).name}-trained.tflite")
+        return Path(f"{catalogue_room().parse(backbone.as_posix()).name}-trained.tflite")
     return Path(f"{backbone.stem}-retrained.tflite")
 
 
@@ -358,7 +358,7 @@ def _refuse_unknown(backbone: Path) -> None:
 
 def _refuse_unlearnable(request: RetrainRequest) -> None:
     """Refuses requests that make no sense, or are impossible, with random initial weights."""
-    name = catalogue_room().parse(str(request.backbone)).name
+    name = catalogue_room().parse(request.backbone.as_posix()).name
     for option, is_given in (
         ("at", bool(request.at)),
         ("shape", bool(request.shape)),

@@ -91,7 +91,7 @@ def test_seconds_give_at_least_an_interval() -> None:
 
 def test_the_width_stops_the_run_and_so_does_the_time() -> None:
     group = list_contenders(zoo.convnet())
-    wide = measure(group, Rule(width=inf, least_seconds=0), memory=False)
+    wide = measure(group, Rule(width=inf, least_seconds=0, most_seconds=600), memory=False)
     assert len(wide.results[0].loads) == 12
     short = measure(group, Rule(width=0, most_seconds=0.01), memory=False)
     assert len(short.results[0].loads) == 6

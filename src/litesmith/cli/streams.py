@@ -23,7 +23,7 @@ OUTPUT = "standard output"
 
 # One letter each, so that tables keep their columns.
 _LOOKALIKES = "litesmith.lookalikes"
-_ALIKE = dict(zip("−–—×→…≈·▶●≥≤±²│─", "---x>.~.>*><~2|-", strict=True))
+_ALIKE = dict(zip("−–—×→…≈·▶●≥≤±²µ│─", "---x>.~.>*><~2u|-", strict=True))
 
 # The end of numpy's message for a full disk, which has no error number.
 _FULL = (None, errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))

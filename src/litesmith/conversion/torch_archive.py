@@ -103,6 +103,8 @@ def load_program(path: Path) -> ExportedProgram:
 def _built(archive: _Archive, listed: str) -> ExportedProgram:
     """The program that torch builds, of parts that cannot run as code."""
     name = listed.removeprefix("models/").removesuffix(".json")
+    if f"data/weights/{name}.pt" in archive.parts:  # of torch 2.8
+        raise _pickled(archive.path)
     program = archive.json(listed)
     _check(archive.path, program)
     _strip(program)
@@ -155,11 +157,15 @@ def _refuse_others(archive: _Archive) -> None:
     if "data.pkl" in archive.parts:
         raise _no_network(archive.path)
     if any(name.startswith("serialized_") for name in archive.parts) or not archive.parts:
-        raise BadInput(
-            "{path} is of an older torch, which pickled weights; load it there and save it again "
-            "with torch 2.9 or newer: torch.export.save(program, path)",
-            archive.path,
-        )
+        raise _pickled(archive.path)
+
+
+def _pickled(path: Path) -> BadInput:
+    return BadInput(
+        "{path} is of an older torch, which pickled weights; load it there and save it again "
+        "with torch 2.9 or newer: torch.export.save(program, path)",
+        path,
+    )
 
 
 # The checks

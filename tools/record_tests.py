@@ -49,6 +49,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item.nodeid not in done]
 
 
+def pytest_sessionfinish() -> None:
+    """Records that no test was left out since the process died: its status may not tell."""
+    _tell(session="ended")
+
+
 def pytest_runtest_logstart(nodeid: str) -> None:
     _tell(test=nodeid, outcome="began")
 

@@ -251,27 +251,29 @@ def run_parts(
 def settle(folder: Path, batch: Batch, left: list[str], done: set[str]) -> list[str]:
     """Records how a batch ended and adds its tests to `done`; returns the files left to run."""
     status = batch.process.wait()
-    now = parsed(add_to_record(folder, batch.seat))
+    lines = add_to_record(folder, batch.seat)
+    now = parsed(lines)
     for name, told in now.outcomes.items():
         if told.outcome == "began":
             tell(folder, test=name, outcome="failed", why=f"the process ended in it: {status}")
     done.update(now.outcomes)
-    ended = ended_files(folder, batch.files, now, done, status)
+    is_whole = any("session" in json.loads(line) for line in lines)
+    ended = ended_files(folder, batch.files, now, done, is_whole)
     return [file for file in left if file not in ended]
 
 
 def ended_files(
-    folder: Path, batch: list[str], now: Record, done: set[str], status: int
+    folder: Path, batch: list[str], now: Record, done: set[str], is_whole: bool
 ) -> set[str]:
     """The files of a batch that need no other run; files without a test are recorded as such."""
     ended = {file for file in batch if set(now.tests_of(file)) <= done}
-    if status in (0, 1, 5):  # pytest came to its end
+    if is_whole:
         for file in set(batch) - ended:
             tell(folder, file=file, tests=[])
         return set(batch)
     if not ended and not now.outcomes:
         for file in batch:
-            tell(folder, test=file, outcome="failed", why=f"nothing was collected: {status}")
+            tell(folder, test=file, outcome="failed", why="nothing was collected")
         return set(batch)
     return ended
 
@@ -329,6 +331,8 @@ def parsed(lines: list[str]) -> Record:
     """The last outcome of each test that its file still has."""
     tests, outcomes = dict[str, list[str]](), dict[str, Outcome]()
     for facts in map(json.loads, lines):
+        if "session" in facts:
+            continue
         name = facts.pop("test", None)
         if name is None:
             tests[facts["file"]] = facts["tests"]

@@ -457,7 +457,7 @@ def test_the_weights_of_an_older_torch_are_not_opened(program: Path, tmp_path: P
             if "data/weights/" not in name:
                 made.writestr(name, file.read(name))
         made.writestr("old/data/weights/model.pt", b"")
-    with pytest.raises(BadInput, match="is of an older torch.*save it again with torch 2.9"):
+    with pytest.raises(BadInput, match=r"is of an older torch.*save it again with torch 2\.9"):
         load_program(tmp_path / "old.pt2")
 
 

@@ -22,6 +22,7 @@ from litesmith.timing.statistics import FASTER, SAME, SLOWER, UNCLEAR
 from litesmith.units import energy_text, number_text, ratio_text, time_interval_text
 from tests import zoo
 from tests.cli.test_cli import litesmith
+from tests.platforms import posix
 
 SUMMARY = re.compile(
     r"Inference timings in us: Init: \d+, First inference: \d+, "
@@ -45,6 +46,7 @@ def test_an_input_file_is_never_changed(model: Path, option: str) -> None:
     assert model.read_bytes() == before
 
 
+@posix
 def test_modules_of_the_current_folder_are_not_run(model: Path, tmp_path: Path) -> None:
     """By the installed command, as `python -m` itself would run them."""
     (tmp_path / "random.py").write_text("raise SystemExit(3)")

@@ -1,5 +1,6 @@
 """Which models texts name, and what they are called."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,8 @@ def test_names_are_ends_of_paths_and_no_two_files_share_one(paths: list[Path]) -
     for name, path in zip(names, paths, strict=True):
         assert by_name.setdefault(name, path) == path
         assert (
-            path.as_posix()
+            Path(os.path.abspath(path))
+            .as_posix()
             .removeprefix("/")
             .removesuffix(".tflite")
             .endswith(name.removeprefix("/").removeprefix("/").removesuffix(".tflite"))

@@ -172,7 +172,7 @@ def short_names(paths: Sequence[Path]) -> list[str]:
         else p.parts
         for own, p in zip(parts, whole, strict=True)
     ]
-    return ["/".join(own[-_depth(own, parts) :]) for own in parts]
+    return [Path(*own[-_depth(own, parts) :]).as_posix() for own in parts]
 
 
 def _depth(own: tuple[str, ...], everyone: Sequence[tuple[str, ...]]) -> int:

@@ -54,6 +54,7 @@ def refused(path: Path) -> str:
 # One writer.
 
 
+@posix
 def test_a_second_run_is_refused_in_one_line_and_let_in_after_a_kill(tmp_path: Path) -> None:
     with holder(tmp_path) as child:
         assert "another run is at work in it; choose another -o" in refused(tmp_path)

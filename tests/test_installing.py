@@ -8,6 +8,7 @@ import pytest
 
 import litesmith
 from litesmith.installing import install_command, wanted_package
+from tests.platforms import posix
 
 PLACES = {
     "/home/me/.local/share/pipx/venvs/litesmith": "pipx install --force ",
@@ -16,12 +17,14 @@ PLACES = {
 }
 
 
+@posix
 @pytest.mark.parametrize("prefix", PLACES)
 def test_by_where_it_lies(prefix: str) -> None:
     shown = install_command("train", prefix)
     assert shown.startswith(PLACES[prefix]) and "[train]'" in shown
 
 
+@posix
 def test_elsewhere_by_the_pip_of_this_environment_and_in_quotes() -> None:
     shown = install_command("train", "/opt/python")
     assert shown.startswith(f"{sys.executable} -m pip install ") and shown.endswith("[train]'")
@@ -45,6 +48,7 @@ ORIGINS = [
 ]
 
 
+@posix
 @pytest.mark.parametrize(("origin", "wanted"), ORIGINS)
 def test_from_where_it_came(origin: dict[str, object], wanted: str) -> None:
     assert wanted_package(origin, "jit") == wanted

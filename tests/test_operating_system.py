@@ -34,7 +34,7 @@ from litesmith.operating_system import (
     settings_folder,
     take_lock,
 )
-from tests.platforms import linux
+from tests.platforms import linux, posix
 
 ROOT = Path(litesmith.__file__).parent
 # A program that is sent to other machines alone, and tells what they are.
@@ -61,6 +61,7 @@ def test_no_other_file_asks_for_the_platform() -> None:
     assert {path for path in files if questions(path)} == {Path(operating_system.__file__)}
 
 
+@posix
 @pytest.mark.parametrize(
     ("system", "cache", "settings"),
     [
@@ -106,7 +107,7 @@ def test_the_c_library_by_the_names_of_windows() -> None:
         (1, False, ""),
         (139, False, ""),
         (139, True, "SIGSEGV"),
-        (-9, False, "SIGKILL"),
+        (-11, False, "SIGSEGV"),
         (-61, False, "signal 61"),
         (0xC0000005, False, "access violation, 0xC0000005"),
         (0xC0000005 - (1 << 32), False, "access violation, 0xC0000005"),

@@ -58,9 +58,10 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def run(
     package: Path, words: Sequence[str], files: dict[str, str]
 ) -> subprocess.CompletedProcess[str]:
+    places = [str(package), os.environ.get("PYTHONPATH", "")]  # what it needs may lie there
     return subprocess.run(
         [sys.executable, "-m", "litesmith", *(files.get(word, word) for word in words)],
-        env={**os.environ, "PYTHONPATH": str(package)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, places))},
         cwd=package,
         capture_output=True,
         text=True,

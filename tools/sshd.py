@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,7 +51,8 @@ class Server:
         """Ends sshd and the processes of its connections at once, as a power cut would."""
         for pid in [*self.processes("sshd"), self.process.pid]:
             if "sshd" in _name(pid):
-                os.kill(pid, signal.SIGKILL)
+                with suppress(ProcessLookupError):  # it ended meanwhile
+                    os.kill(pid, signal.SIGKILL)
 
     def processes(self, word: str) -> list[int]:
         """The processes that its connections started and whose name contains the word."""

@@ -2,6 +2,7 @@
 
 import ast
 import ctypes
+import errno
 import os
 import re
 import shlex
@@ -26,8 +27,10 @@ from litesmith.operating_system import (
     divert,
     find_files,
     free_memory_bytes,
+    is_reader_gone,
     is_running,
     libc,
+    native_crash,
     pin,
     quote_all,
     read_heat,
@@ -300,3 +303,30 @@ def test_free_memory_is_told_everywhere(tmp_path: Path) -> None:
     assert free_memory_bytes(told) == 7_168_000
     for free in (free_memory_bytes(), free_memory_bytes(tmp_path / "none")):
         assert (free or 0) > 1_000_000
+
+
+def test_a_crash_that_ctypes_tells_as_an_error_is_one() -> None:
+    assert native_crash(OSError("exception: access violation reading 0x20")) == (
+        "access violation reading 0x20"
+    )
+    assert native_crash(OSError(2, "No such file", "exception: x")) == ""
+    crash = "raise OSError('exception: stack overflow')"
+    for program, has_crashed in ((crash, True), ("raise OSError(2, 'gone')", False)):
+        lines = f"with end_by_crash():\n    {program}"
+        code = f"from litesmith.operating_system import end_by_crash\n{lines}"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True)
+        assert done.returncode == ((0xC0000005 if os.name == "nt" else 5) if has_crashed else 1)
+        assert (b"Traceback" in done.stderr) is not has_crashed
+
+
+def test_a_pipe_without_a_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    invalid = OSError(errno.EINVAL, "Invalid argument")
+    for platform, is_gone in (("linux", False), ("win32", True)):
+        monkeypatch.setattr(sys, "platform", platform)
+        assert is_reader_gone(invalid, writer) is is_gone
+        assert is_reader_gone(BrokenPipeError(), writer)
+        with open(os.devnull, "wb") as file:
+            assert not is_reader_gone(invalid, file.fileno())
+    os.close(writer)

@@ -458,10 +458,9 @@ def memory_bytes() -> int:
 def free_memory_bytes(table: Path = Path("/proc/meminfo")) -> int | None:
     """Memory that is still free for programs, all of it where only that is told; None where the
     system does not say."""
-    for line in read_text(table).splitlines():
-        name, _, told = line.partition(":")
-        if name == "MemAvailable":
-            return 1024 * int(told.split()[0])
+    found = re.search(r"^MemAvailable:\s*(\d+)", read_text(table), re.MULTILINE)
+    if found:
+        return 1024 * int(found[1])
     if is_windows():
         return int(_windows_memory().free) or None
     return memory_bytes() or None
